@@ -1,0 +1,64 @@
+"""The library's loggers: structlog where the host configured it, else the standard logger ``jobq``.
+
+structlog is imported at the first log call, because importing it costs more than the rest of jobq together. jobq never
+configures it: an unconfigured structlog would print to stdout, so an unconfigured host gets the standard library.
+"""
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+_LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
+
+
+class Logger:
+    """A logger with structlog's calling convention: an event name and keywords."""
+
+    __slots__ = ("_bound", "_name")
+
+    def __init__(self, name: str, bound: Mapping[str, object] | None = None) -> None:
+        self._name = name
+        self._bound = dict(bound or {})
+
+    def bind(self, **values: object) -> "Logger":
+        """Return a logger that adds these values to each of its lines."""
+        return Logger(self._name, {**self._bound, **values})
+
+    def debug(self, event: str, **values: object) -> None:
+        """Log at level debug."""
+        self._log("debug", event, values)
+
+    def info(self, event: str, **values: object) -> None:
+        """Log at level info."""
+        self._log("info", event, values)
+
+    def warning(self, event: str, **values: object) -> None:
+        """Log at level warning."""
+        self._log("warning", event, values)
+
+    def error(self, event: str, **values: object) -> None:
+        """Log at level error."""
+        self._log("error", event, values)
+
+    def _log(self, level: str, event: str, values: dict[str, Any]) -> None:
+        structlog = _structlog()
+        if structlog.is_configured():
+            bound = structlog.get_logger(self._name)
+            getattr(bound, level)(event, **self._bound, **values)
+            return
+        logger = logging.getLogger(self._name)
+        if logger.isEnabledFor(_LEVELS[level]):
+            fields = {**structlog.contextvars.get_contextvars(), **self._bound, **values}
+            text = " ".join(f"{key}={value!r}" for key, value in fields.items())
+            logger.log(_LEVELS[level], "%s %s", event, text, extra={"jobq": fields})
+
+
+def get_logger(name: str) -> Logger:
+    """Return the logger of a module; ``name`` is its ``__name__``."""
+    return Logger(name)
+
+
+def _structlog() -> Any:
+    import structlog  # 120 ms, paid by the first line that is really logged
+
+    return structlog
