@@ -18,6 +18,7 @@ MAX_SECONDS = 10_000 * 366 * 86_400.0
 _UNITS = (("d", 86_400.0), ("h", 3_600.0), ("m", 60.0), ("s", 1.0), ("ms", 0.001))
 _NUMBER = r"([0-9]{1,15}(?:\.[0-9]{1,15})?)"
 _TEXT = re.compile(r"([+-]?)" + "".join(f"(?:{_NUMBER}{unit})?" for unit, _ in _UNITS))
+_BARE = re.compile(rf"[+-]?{_NUMBER}")
 _FIX = 'Use seconds, a timedelta, or text such as "500ms", "90s", "1h30m" or "2d".'
 
 
@@ -25,8 +26,9 @@ def to_seconds(value: Duration, *, argument: str) -> float:
     """Return a duration in seconds.
 
     Negative durations are allowed; one further back than ten thousand years is returned as minus ten thousand years,
-    because all of them mean "long ago". Text has each unit at most once, largest first. A bool, NaN, infinity,
-    malformed text, a longer duration and anything else raise :class:`ArgumentError` that names ``argument``.
+    because all of them mean "long ago". Text has each unit at most once, largest first; a bare number in text is
+    seconds, as on a command line. A bool, NaN, infinity, malformed text, a longer duration and anything else raise
+    :class:`ArgumentError` that names ``argument``.
     """
     seconds = _read(value, argument)
     if math.isnan(seconds) or math.isinf(seconds):
@@ -60,12 +62,13 @@ def _read(value: Duration, argument: str) -> float:
         raise ArgumentError(argument, f"a duration cannot be a {type(value).__name__}", fix=_FIX)
     # An int too large for a float is compared before it is converted: float(10**400) raises OverflowError.
     if isinstance(value, int) and abs(value) > MAX_SECONDS:
-        return math.copysign(2 * MAX_SECONDS, value)
+        return 2 * MAX_SECONDS if value > 0 else -MAX_SECONDS
     return float(value)
 
 
 def _parse(text: str, argument: str) -> float:
-    match = _TEXT.fullmatch(text.strip())
+    trimmed = text.strip()
+    match = _TEXT.fullmatch(f"{trimmed}s" if _BARE.fullmatch(trimmed) else trimmed)
     if match is None or not any(match.groups()[1:]):
         # The text is shown: a duration is no secret, and whoever mistyped it has to see it.
         raise ArgumentError(argument, f"{text[:40]!r} is not a duration", fix=_FIX)
