@@ -186,7 +186,8 @@ def _exactly(kind: type, words: str) -> Loader:
     return load
 
 
-def _load_float(value: Any) -> float:
+def load_float(value: Any) -> float:
+    """Return a JSON number as a float; raises Misfit for anything else, and for an int beyond a float's range."""
     if type(value) is not float and type(value) is not int:
         raise Misfit(f"a number is needed, not {type_name(value)}")
     try:
@@ -205,7 +206,7 @@ _SIMPLE: dict[Any, Loader] = {
     types.NoneType: _exactly(types.NoneType, "null"),
     bool: _exactly(bool, "true or false"),
     int: _exactly(int, "an integer"),
-    float: _load_float,
+    float: load_float,
     str: _exactly(str, "text"),
     list: _load_list,
     dict: _load_dict,
