@@ -187,7 +187,7 @@ class NoQueueInstalled(JobqError, RuntimeError):
         super().__init__(f"the handler of {kind!r} is attached to {attached} job queues, one is needed to enqueue")
         self.kind = kind
         self.attached = attached
-        self.fix = "Open one with jobq.open(path, handlers=...), or call jobs.enqueue(handler, payload) on the one you mean."
+        self.fix = "Open one with jobq.open(path, handlers=...), or call jobs.enqueue(handler, payload) on it."
 
 
 class QueueClosed(JobqError, RuntimeError):
@@ -274,7 +274,7 @@ class StoreCorrupt(StoreError):
     fix = "Stop every process that uses the file, keep a copy of it, and restore a backup."
 
 
-class Deferred(JobqError):  # noqa: N818 - a signal to the worker, not an error
+class Deferred(JobqError):
     """Raised by a handler: come back later; the attempt is not counted.
 
     ``delay`` takes seconds, a timedelta or text such as "5m"; ``until`` an aware datetime; exactly one is needed.
@@ -318,7 +318,7 @@ class TransientJobError(JobqError):
         self.code = code
 
 
-class JobCancelled(BaseException):  # noqa: N818 - deliberately outside Exception, see below
+class JobCancelled(BaseException):
     """Raised by a handler that stops because its cancel token asked it to.
 
     It derives from BaseException so that a broad ``except Exception`` in a handler does not swallow it.

@@ -1,10 +1,12 @@
 """The library's loggers: structlog where the host configured it, else the standard logger ``jobq``.
 
-structlog is imported at the first log call, because importing it costs more than the rest of jobq together. jobq never
-configures it: an unconfigured structlog would print to stdout, so an unconfigured host gets the standard library.
+jobq never imports structlog itself, because that costs more than importing the rest of jobq: a host that configured it
+has imported it. jobq never configures it either; an unconfigured structlog would print to stdout, so an unconfigured
+host gets the standard library.
 """
 
 import logging
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -41,14 +43,13 @@ class Logger:
         self._log("error", event, values)
 
     def _log(self, level: str, event: str, values: dict[str, Any]) -> None:
-        structlog = _structlog()
-        if structlog.is_configured():
-            bound = structlog.get_logger(self._name)
-            getattr(bound, level)(event, **self._bound, **values)
+        structlog: Any = sys.modules.get("structlog")
+        if structlog is not None and structlog.is_configured():
+            getattr(structlog.get_logger(self._name), level)(event, **self._bound, **values)
             return
         logger = logging.getLogger(self._name)
         if logger.isEnabledFor(_LEVELS[level]):
-            fields = {**structlog.contextvars.get_contextvars(), **self._bound, **values}
+            fields = {**self._bound, **values}
             text = " ".join(f"{key}={value!r}" for key, value in fields.items())
             logger.log(_LEVELS[level], "%s %s", event, text, extra={"jobq": fields})
 
@@ -57,8 +58,3 @@ def get_logger(name: str) -> Logger:
     """Return the logger of a module; ``name`` is its ``__name__``."""
     return Logger(name)
 
-
-def _structlog() -> Any:
-    import structlog  # 120 ms, paid by the first line that is really logged
-
-    return structlog

@@ -1,0 +1,87 @@
+"""What the bus tells: one frozen class per fact, with ids, states and numbers and never a payload or an error text."""
+
+from datetime import datetime
+from typing import NamedTuple
+
+import attrs
+
+from jobq.model.job import JobState
+
+
+class Change(NamedTuple):
+    """One committed change of a job's state, as the store hands it to its feed.
+
+    A plain tuple, because a busy queue makes three for each job and most of them are never looked at;
+    :meth:`event` builds the public value when somebody does.
+    """
+
+    job_id: int
+    kind: str
+    queue: str
+    previous: JobState | None
+    state: JobState
+    attempt: int
+    #: When the job may run next: the wake-up of waiting workers needs it. None for terminal and running jobs.
+    run_at: datetime | None
+    at: datetime
+
+    def event(self) -> "JobStateChanged":
+        """Return the public event of this change."""
+        return JobStateChanged(
+            job_id=self.job_id,
+            kind=self.kind,
+            queue=self.queue,
+            previous=self.previous,
+            state=self.state,
+            attempt=self.attempt,
+            at=self.at,
+        )
+
+
+@attrs.frozen(kw_only=True)
+class Event:
+    """The root of everything that can be published on the bus."""
+
+
+@attrs.frozen(kw_only=True)
+class JobStateChanged(Event):
+    """A job was enqueued (``previous`` is None) or went from one state to another."""
+
+    job_id: int
+    kind: str
+    queue: str
+    previous: JobState | None
+    state: JobState
+    attempt: int
+    at: datetime
+
+
+@attrs.frozen(kw_only=True)
+class JobStuck(Event):
+    """A handler went on for five seconds after its run budget was over; a thread cannot be killed."""
+
+    job_id: int
+    kind: str
+    queue: str
+    worker: str
+    #: Seconds since the run began.
+    ran: float
+
+
+@attrs.frozen(kw_only=True)
+class QueueStateChanged(Event):
+    """A queue was paused or resumed."""
+
+    queue: str
+    paused: bool
+    at: datetime
+
+
+@attrs.frozen(kw_only=True)
+class HealthChanged(Event):
+    """A part of a runner stopped working, or works again; told once per change."""
+
+    component: str
+    healthy: bool
+    #: The class of the error and SQLite's word for it, or "".
+    detail: str

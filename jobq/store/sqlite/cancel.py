@@ -1,0 +1,59 @@
+"""Cancel queued jobs, ask running ones to stop."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import apsw
+
+from jobq.model.effects import Moment, Verdict
+from jobq.model.events import Change
+from jobq.model.state_machine import Trigger, decide
+from jobq.store.sqlite import rows, settle
+
+# The primary key. The first request stands.
+REQUEST = """
+UPDATE jobq_job SET cancel_requested_at = ? WHERE id = ? AND state = 'running' AND cancel_requested_at IS NULL
+"""
+# jobq_job_cancel.
+REQUESTED = "SELECT id, token FROM jobq_job WHERE cancel_requested_at IS NOT NULL"
+
+# jobq_job_lane has the queue in front: one seek for each queue.
+QUEUED_OF_KIND = """
+SELECT job.id FROM jobq_queue AS queue
+JOIN jobq_job AS job ON job.state = 'queued' AND job.queue = queue.name AND job.kind = ?
+LIMIT 500
+"""
+
+
+def cancel(
+    conn: apsw.Connection, changes: list[Change], ids: Sequence[int], *, now: datetime, reason: str | None = None
+) -> dict[int, Verdict | None]:
+    """Cancel each job or record the request; None for one that has ended."""
+    verdicts: dict[int, Verdict | None] = {}
+    for job_id in ids:
+        row = conn.execute(settle.READ, (job_id,)).fetchone()
+        if row is None:
+            continue
+        facts = rows.facts(row[6:])
+        decision = decide(facts, Trigger.CANCEL, Moment(now, reason=reason))
+        if decision is not None and decision.state.terminal:
+            settle.write(conn, changes, settle.Subject._make(row[:6]), facts, decision, now=now)
+        elif decision is not None:
+            conn.execute(REQUEST, (rows.to_ms(now), job_id))
+        verdicts[job_id] = None if decision is None else decision.verdict
+    return verdicts
+
+
+def retire(conn: apsw.Connection, changes: list[Change], kinds: Sequence[str], *, now: datetime) -> int:
+    """Cancel up to 500 queued jobs of each kind and return how many it was."""
+    cancelled = 0
+    for kind in kinds:
+        ids = [job_id for (job_id,) in conn.execute(QUEUED_OF_KIND, (kind,)).fetchall()]
+        cancel(conn, changes, ids, now=now, reason="retired_kind")
+        cancelled += len(ids)
+    return cancelled
+
+
+def requests(conn: apsw.Connection) -> list[tuple[int, str]]:
+    """Return id and token of every running job that was asked to cancel."""
+    return conn.execute(REQUESTED).fetchall()

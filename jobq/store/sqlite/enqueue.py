@@ -1,0 +1,149 @@
+"""Insert jobs, one or many, at most one for each dedupe key."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from functools import partial
+from itertools import groupby
+from typing import Any
+
+import apsw
+
+from jobq.errors import DedupeConflict, JobNotFound, RetiredKind
+from jobq.model.events import Change
+from jobq.model.job import JobState
+from jobq.store.base import Draft, Placed
+from jobq.store.sqlite import lookup, rows
+
+# Primary keys of jobq_kind, jobq_queue and jobq_job.
+KNOWN = """
+SELECT (SELECT retired FROM jobq_kind WHERE name = ?), EXISTS (SELECT 1 FROM jobq_queue WHERE name = ?)
+"""
+ADD_KIND = "INSERT OR IGNORE INTO jobq_kind (name) VALUES (?)"
+ADD_QUEUE = "INSERT OR IGNORE INTO jobq_queue (name) VALUES (?)"
+PARENT = "SELECT 1 FROM jobq_job WHERE id = ?"
+
+INSERT = """
+INSERT INTO jobq_job (kind, queue, state, priority, payload, max_attempts, max_deferrals, run_at, dedupe_key,
+                      parent_id, actor, tenant_id, subject, meta, created_at)
+VALUES (?, ?, 'queued', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+"""
+INSERT_UNLESS_HELD = INSERT + """
+ON CONFLICT (dedupe_key) WHERE dedupe_key IS NOT NULL AND state IN ('queued', 'running') DO NOTHING
+"""
+INSERT_PAYLOAD = "INSERT INTO jobq_payload (job_id, body) VALUES (?, ?)"
+
+# jobq_job_dedupe.
+HOLDER = """
+SELECT id, kind FROM jobq_job WHERE dedupe_key = ? AND state IN ('queued', 'running')
+"""
+
+
+def enqueue(
+    conn: apsw.Connection, changes: list[Change], drafts: Sequence[Draft], *, now: datetime
+) -> list[Placed]:
+    """Insert the drafts in order; those without a key that follow each other go in one statement."""
+    _introduce(conn, drafts)
+    placed: list[Placed] = []
+    for keyed, run in groupby(drafts, key=_has_key):
+        insert = _insert_keyed if keyed else _insert_plain
+        placed.extend(insert(conn, changes, list(run), now))
+    return placed
+
+
+def holder(conn: apsw.Connection, dedupe_key: str) -> tuple[int, str] | None:
+    """Return id and kind of the queued or running job that holds a key."""
+    return conn.execute(HOLDER, (dedupe_key,)).fetchone()
+
+
+def _has_key(draft: Draft) -> bool:
+    return draft.dedupe_key is not None
+
+
+def _introduce(conn: apsw.Connection, drafts: Sequence[Draft]) -> None:
+    """Make the queues that are new, note the kinds that are new, refuse retired kinds and unknown parents."""
+    for kind, queue in {(draft.kind, draft.queue) for draft in drafts}:
+        retired, queue_known = conn.execute(KNOWN, (kind, queue)).fetchone()
+        if retired:
+            raise RetiredKind(kind)
+        if retired is None:
+            conn.execute(ADD_KIND, (kind,))
+        if not queue_known:
+            conn.execute(ADD_QUEUE, (queue,))
+    for parent_id in {draft.parent_id for draft in drafts if draft.parent_id is not None}:
+        if conn.execute(PARENT, (parent_id,)).fetchone() is None:
+            raise JobNotFound(parent_id)
+
+
+def _insert_plain(
+    conn: apsw.Connection, changes: list[Change], drafts: list[Draft], now: datetime
+) -> Iterator[Placed]:
+    now_ms = rows.to_ms(now)
+    due = [_due(draft, now_ms) for draft in drafts]
+    if len(drafts) == 1:
+        conn.execute(INSERT, _bindings(drafts[0], due[0], now_ms))
+    else:
+        conn.executemany(INSERT, [_bindings(draft, at, now_ms) for draft, at in zip(drafts, due, strict=True)])
+    # AUTOINCREMENT under the write lock: the ids of consecutive inserts are consecutive.
+    first = conn.last_insert_rowid() - len(drafts) + 1
+    for job_id, (draft, at) in enumerate(zip(drafts, due, strict=True), first):
+        yield _placed(conn, changes, job_id, draft, at, now, now_ms)
+
+
+def _insert_keyed(
+    conn: apsw.Connection, changes: list[Change], drafts: list[Draft], now: datetime
+) -> Iterator[Placed]:
+    now_ms = rows.to_ms(now)
+    for draft in drafts:
+        at = _due(draft, now_ms)
+        conn.execute(INSERT_UNLESS_HELD, _bindings(draft, at, now_ms))
+        if conn.changes():
+            yield _placed(conn, changes, conn.last_insert_rowid(), draft, at, now, now_ms)
+        else:
+            yield _held(conn, draft)
+
+
+def _placed(
+    conn: apsw.Connection, changes: list[Change], job_id: int, draft: Draft, at: int, now: datetime, now_ms: int
+) -> Placed:
+    _, body = rows.beside(draft.payload)
+    if body is not None:
+        conn.execute(INSERT_PAYLOAD, (job_id, body))
+    run_at = now if at == now_ms else rows.from_ms(at)
+    changes.append(Change(job_id, draft.kind, draft.queue, None, JobState.QUEUED, 0, run_at, now))
+    return Placed(job_id, True, partial(rows.job_of_draft, job_id, draft, at, now_ms))
+
+
+def _held(conn: apsw.Connection, draft: Draft) -> Placed:
+    found = holder(conn, draft.dedupe_key or "")
+    assert found is not None, "the unique index refused a key that nobody holds"
+    job_id, kind = found
+    if kind != draft.kind:
+        raise DedupeConflict(job_id, why=f"a job of kind {kind!r}, not {draft.kind!r}")
+    job = lookup.get(conn, [job_id])[job_id]
+    return Placed(job_id, False, lambda: job)
+
+
+def _due(draft: Draft, now_ms: int) -> int:
+    if draft.run_at is not None:
+        return rows.to_ms(draft.run_at)
+    return now_ms + max(0, rows.span_ms(draft.delay)) if draft.delay else now_ms
+
+
+def _bindings(draft: Draft, run_at: int, now_ms: int) -> tuple[Any, ...]:
+    payload = draft.payload
+    return (
+        draft.kind,
+        draft.queue,
+        draft.priority,
+        payload if len(payload) <= rows.INLINE_LIMIT else None,
+        draft.max_attempts,
+        draft.max_deferrals,
+        run_at,
+        draft.dedupe_key,
+        draft.parent_id,
+        draft.actor,
+        draft.tenant_id,
+        draft.subject,
+        draft.meta,
+        now_ms,
+    )

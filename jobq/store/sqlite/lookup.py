@@ -1,0 +1,117 @@
+"""Read jobs: by id, by filter, their counts, their run history and the change log."""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
+
+import apsw
+
+from jobq.log import get_logger
+from jobq.model.job import Job, JobInfo, JobState, LoggedChange, Run
+from jobq.store.base import Filter
+from jobq.store.sqlite import rows
+
+log = get_logger(__name__)
+T = TypeVar("T")
+
+# The primary key, once for each id.
+GET = f"SELECT {rows.JOB_COLUMNS} FROM jobq_job WHERE id IN (SELECT value FROM json_each(?))"
+STATES = "SELECT id, state FROM jobq_job WHERE id IN (SELECT value FROM json_each(?))"
+
+# The inner SELECT reads ids alone, from the index that serves its fragments, so that sorting never carries rows.
+FIND = f"SELECT {rows.INFO_COLUMNS} FROM jobq_job WHERE id IN (SELECT id FROM jobq_job"
+FIND_PAGE = " ORDER BY id DESC LIMIT ?) ORDER BY id DESC"
+COUNT = "SELECT state, count(*) FROM jobq_job"
+COUNT_GROUPS = " GROUP BY state"
+
+# jobq_job_lane, jobq_job_lease and jobq_job_ended are partial: a state is named by a literal so that they can serve.
+STATE_FRAGMENTS = {
+    JobState.QUEUED: "state = 'queued'",
+    JobState.RUNNING: "state = 'running'",
+    JobState.SUCCEEDED: "state = 'succeeded' AND finished_at IS NOT NULL",
+    JobState.FAILED: "state = 'failed' AND finished_at IS NOT NULL",
+    JobState.CANCELLED: "state = 'cancelled' AND finished_at IS NOT NULL",
+}
+FRAGMENTS = {
+    "kind": "kind = ?",
+    "queue": "queue = ?",
+    "parent_id": "parent_id = ?",
+    "tenant_id": "tenant_id = ?",
+    "subject": "subject = ?",
+    "dedupe_key": "dedupe_key = ?",
+    "failure_reason": "failure_reason = ?",
+    "before": "id < ?",
+}
+
+# The primary key of jobq_run.
+HISTORY = """
+SELECT job_id, number, attempt, worker, started_at, ended_at, error, reason, class
+FROM jobq_run WHERE job_id = ? ORDER BY number
+"""
+# The primary key of jobq_change, backwards; jobq_change_job.
+CHANGES = "SELECT id, at, actor, what, job_id, before, after FROM jobq_change ORDER BY id DESC LIMIT ?"
+CHANGES_OF = """
+SELECT id, at, actor, what, job_id, before, after FROM jobq_change WHERE job_id = ? ORDER BY id DESC LIMIT ?
+"""
+
+
+def get(conn: apsw.Connection, ids: Sequence[int]) -> dict[int, Job]:
+    """Return the jobs with these ids; unknown and unreadable ones are left out."""
+    return {job.id: job for job in _readable(conn.execute(GET, (json.dumps(list(ids)),)), rows.job)}
+
+
+def states(conn: apsw.Connection, ids: Sequence[int]) -> dict[int, JobState]:
+    """Return the states of the jobs with these ids."""
+    found = conn.execute(STATES, (json.dumps(list(ids)),)).fetchall()
+    known = {state.value for state in JobState}
+    return {job_id: JobState(state) for job_id, state in found if state in known}
+
+
+def find(conn: apsw.Connection, wanted: Filter, *, limit: int | None) -> list[JobInfo]:
+    """Return matching jobs, newest first; payloads and results are not read."""
+    where, bindings = _where(wanted)
+    cursor = conn.execute(FIND + where + FIND_PAGE, (*bindings, -1 if limit is None else limit))
+    return list(_readable(cursor, rows.job_info))
+
+
+def count(conn: apsw.Connection, wanted: Filter) -> dict[JobState, int]:
+    """Count matching jobs by state, each state from the index that holds its rows."""
+    counts = {}
+    for state, fragment in STATE_FRAGMENTS.items():
+        if wanted.state in (None, state):
+            where, bindings = _where(wanted._replace(state=None))
+            condition = f"{where} AND {fragment}" if where else f" WHERE {fragment}"
+            counts[state] = sum(n for _, n in conn.execute(COUNT + condition + COUNT_GROUPS, bindings).fetchall())
+        else:
+            counts[state] = 0
+    return counts
+
+
+def history(conn: apsw.Connection, job_id: int) -> list[Run]:
+    """Return a job's counted runs that did not succeed, oldest first."""
+    return list(_readable(conn.execute(HISTORY, (job_id,)), rows.run))
+
+
+def changes(conn: apsw.Connection, *, job_id: int | None, limit: int) -> list[LoggedChange]:
+    """Return lines of the change log, newest first."""
+    cursor = conn.execute(CHANGES, (limit,)) if job_id is None else conn.execute(CHANGES_OF, (job_id, limit))
+    return list(_readable(cursor, rows.logged_change))
+
+
+def _where(wanted: Filter) -> tuple[str, tuple[Any, ...]]:
+    """Compose constant fragments; values are always bound."""
+    named = wanted._asdict()
+    fragments = [FRAGMENTS[name] for name in FRAGMENTS if named[name] is not None]
+    bindings = tuple(named[name] for name in FRAGMENTS if named[name] is not None)
+    if wanted.state is not None:
+        fragments.append(STATE_FRAGMENTS[wanted.state])
+    return (" WHERE " + " AND ".join(fragments) if fragments else ""), bindings
+
+
+def _readable(cursor: apsw.Cursor, build: Callable[[Sequence[Any]], T]) -> Iterator[T]:
+    """Build a value for each row; one that was broken by hand is reported and left out."""
+    for row in cursor.fetchall():
+        try:
+            yield build(row)
+        except (rows.BadRow, ValueError) as error:
+            log.warning("jobq.row.skipped", id=row[0], error=type(error).__name__)

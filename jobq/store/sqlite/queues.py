@@ -1,0 +1,119 @@
+"""Rows of queues and kinds: registration, pauses, listings."""
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+
+import apsw
+
+from jobq.errors import QueueNotFound
+from jobq.model.job import KindInfo, QueueInfo
+from jobq.store.base import KindRow
+from jobq.store.sqlite import rows
+from jobq.store.sqlite.enqueue import ADD_QUEUE
+
+# The primary keys of jobq_kind and jobq_queue.
+REGISTER = """
+INSERT INTO jobq_kind (name, queue, priority, max_attempts, max_deferrals, cap, retry, retired)
+VALUES (?, ?, ?, ?, ?, ?, ?, 0)
+ON CONFLICT (name) DO UPDATE SET
+    queue = excluded.queue, priority = excluded.priority, max_attempts = excluded.max_attempts,
+    max_deferrals = excluded.max_deferrals, cap = excluded.cap, retry = excluded.retry, retired = 0
+"""
+RETIRE = "INSERT INTO jobq_kind (name, retired) VALUES (?, 1) ON CONFLICT (name) DO UPDATE SET retired = 1"
+EXISTS = "SELECT 1 FROM jobq_queue WHERE name = ?"
+NAMES = "SELECT name FROM jobq_queue ORDER BY name"
+PAUSE = "UPDATE jobq_queue SET paused_at = ?, paused_by = ?, paused_why = ? WHERE name = ? AND paused_at IS NULL"
+RESUME = """
+UPDATE jobq_queue SET paused_at = NULL, paused_by = NULL, paused_why = NULL WHERE name = ? AND paused_at IS NOT NULL
+"""
+
+# jobq_job_lane begins with the queue; running rows are few.
+QUEUES = """
+SELECT name, paused_at, paused_by, paused_why,
+       (SELECT count(*) FROM jobq_job WHERE state = 'queued' AND queue = jobq_queue.name),
+       (SELECT count(*) FROM jobq_job WHERE state = 'running' AND queue = jobq_queue.name)
+FROM jobq_queue ORDER BY name
+"""
+KINDS = """
+SELECT name, queue, priority, max_attempts, max_deferrals, cap, retry, retired,
+       (SELECT count(*) FROM jobq_queue AS q
+        JOIN jobq_job AS job ON job.state = 'queued' AND job.queue = q.name AND job.kind = jobq_kind.name),
+       (SELECT count(*) FROM jobq_job WHERE state = 'running' AND kind = jobq_kind.name)
+FROM jobq_kind
+"""
+ALL_KINDS = KINDS + "ORDER BY name"
+SOME_KINDS = KINDS + "WHERE name IN (SELECT value FROM json_each(?)) ORDER BY name"
+
+
+def register(
+    conn: apsw.Connection, kinds: Sequence[KindRow], queue_names: Sequence[str], retired: Sequence[str]
+) -> None:
+    """Write what the handlers of one process declare; the last registration wins, pauses stay."""
+    conn.executemany(REGISTER, [(*kind[:-1], json.dumps(dict(kind.retry))) for kind in kinds])
+    conn.executemany(RETIRE, [(kind,) for kind in retired])
+    conn.executemany(ADD_QUEUE, [(name,) for name in queue_names])
+
+
+def exists(conn: apsw.Connection, queue: str) -> bool:
+    """Return whether a queue has a row."""
+    return conn.execute(EXISTS, (queue,)).fetchone() is not None
+
+
+def names(conn: apsw.Connection) -> tuple[str, ...]:
+    """Return the names of all queues."""
+    return tuple(name for (name,) in conn.execute(NAMES).fetchall())
+
+
+def pause(conn: apsw.Connection, queue: str, *, who: str | None, why: str | None, now: datetime) -> bool:
+    """Remember a pause; return False when there was one already."""
+    _require(conn, queue)
+    conn.execute(PAUSE, (rows.to_ms(now), who, why, queue))
+    return bool(conn.changes())
+
+
+def resume(conn: apsw.Connection, queue: str) -> bool:
+    """Forget a pause; return False when there was none."""
+    _require(conn, queue)
+    conn.execute(RESUME, (queue,))
+    return bool(conn.changes())
+
+
+def queues(conn: apsw.Connection) -> list[QueueInfo]:
+    """Return every queue by name."""
+    return [
+        QueueInfo(
+            name=name,
+            paused_at=None if paused_at is None else rows.from_ms(paused_at),
+            paused_by=paused_by,
+            paused_why=paused_why,
+            queued=queued,
+            running=running,
+        )
+        for name, paused_at, paused_by, paused_why, queued, running in conn.execute(QUEUES).fetchall()
+    ]
+
+
+def kinds(conn: apsw.Connection, wanted: Sequence[str] | None) -> list[KindInfo]:
+    """Return every kind by name, or those wanted that have a row."""
+    cursor = conn.execute(ALL_KINDS) if wanted is None else conn.execute(SOME_KINDS, (json.dumps(list(wanted)),))
+    return [
+        KindInfo(
+            name=row[0],
+            queue=row[1],
+            priority=row[2],
+            max_attempts=row[3],
+            max_deferrals=row[4],
+            cap=row[5],
+            retry=None if row[6] is None else json.loads(row[6]),
+            retired=bool(row[7]),
+            queued=row[8],
+            running=row[9],
+        )
+        for row in cursor.fetchall()
+    ]
+
+
+def _require(conn: apsw.Connection, queue: str) -> None:
+    if not exists(conn, queue):
+        raise QueueNotFound(queue, known=names(conn))

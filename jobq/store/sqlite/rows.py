@@ -1,0 +1,228 @@
+"""Rows become values and values become bindings; nobody else knows that times are stored as milliseconds.
+
+Nothing is validated here: the schema's CHECKs and the verbs did that. A row that somebody broke by hand makes
+:class:`BadRow`, and its reader leaves out that row alone.
+"""
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from jobq.model.effects import Decision, Facts
+from jobq.model.instant import EPOCH
+from jobq.model.job import JSON, Actor, FailureClass, Job, JobInfo, JobState, LoggedChange, Run
+from jobq.store.base import Draft
+
+#: Texts up to this many characters stay in the job's row; an UPDATE rewrites the whole row.
+INLINE_LIMIT = 2000
+
+_MILLISECOND = timedelta(milliseconds=1)
+_LAST = datetime.max.replace(tzinfo=UTC)
+
+#: The columns of a listing, in the order that :func:`job_info` reads them.
+INFO_COLUMNS = (
+    "id, kind, queue, state, priority, parent_id, actor, tenant_id, subject, dedupe_key, schedule, slot, meta, "
+    "attempts, max_attempts, deferrals, max_deferrals, run_at, last_error, failure_reason, failure_class, progress, "
+    "worker, token, lease_until, lease_length, cancel_requested_at, created_at, started_at, finished_at"
+)
+#: The same and both texts, wherever they live, in the order that :func:`job` reads them.
+JOB_COLUMNS = (
+    INFO_COLUMNS + ", coalesce(payload, (SELECT body FROM jobq_payload WHERE job_id = jobq_job.id)),"
+    " coalesce(result, (SELECT body FROM jobq_result WHERE job_id = jobq_job.id))"
+)
+#: The columns that a decision needs, in the order that :func:`facts` reads them.
+FACT_COLUMNS = (
+    "state, attempts, max_attempts, deferrals, max_deferrals, cancel_requested_at IS NOT NULL, lease_until, last_error"
+)
+
+
+class BadRow(ValueError):
+    """A row holds something that no verb of jobq writes."""
+
+
+def to_ms(when: datetime) -> int:
+    """Return an aware datetime as milliseconds since 1970; what is finer is dropped."""
+    return (when - EPOCH) // _MILLISECOND
+
+
+def span_ms(seconds: float) -> int:
+    """Return a duration in whole milliseconds."""
+    return round(seconds * 1000)
+
+
+def from_ms(value: int) -> datetime:
+    """Return stored milliseconds as an aware datetime; beyond the year 9999 it is the last one there is."""
+    try:
+        return EPOCH + value * _MILLISECOND
+    except OverflowError:
+        return _LAST
+
+
+def optional_ms(when: datetime | None) -> int | None:
+    """Return the binding of a time that may be missing."""
+    return None if when is None else to_ms(when)
+
+
+def _time(value: int | None) -> datetime | None:
+    return None if value is None else from_ms(value)
+
+
+def _json(text: str | None) -> JSON:
+    return None if text is None else json.loads(text)
+
+
+def facts(row: Sequence[Any]) -> Facts:
+    """Read :data:`FACT_COLUMNS`."""
+    state, attempts, max_attempts, deferrals, max_deferrals, asked, lease_until, last_error = row
+    try:
+        state = JobState(state)
+    except ValueError as error:
+        raise BadRow(f"unknown state {state!r}") from error
+    return Facts(
+        state, attempts, max_attempts, deferrals, max_deferrals, bool(asked), _time(lease_until), last_error
+    )
+
+
+def _info_fields(row: Sequence[Any]) -> dict[str, Any]:
+    try:
+        return {
+            "id": row[0],
+            "kind": row[1],
+            "queue": row[2],
+            "state": JobState(row[3]),
+            "priority": row[4],
+            "parent_id": row[5],
+            "actor": Actor(row[6]),
+            "tenant_id": row[7],
+            "subject": row[8],
+            "dedupe_key": row[9],
+            "schedule": row[10],
+            "slot": _time(row[11]),
+            "meta": _json(row[12]) or {},
+            "attempts": row[13],
+            "max_attempts": row[14],
+            "deferrals": row[15],
+            "max_deferrals": row[16],
+            "run_at": from_ms(row[17]),
+            "last_error": row[18],
+            "failure_reason": row[19],
+            "failure_class": None if row[20] is None else FailureClass(row[20]),
+            "progress": _json(row[21]),
+            "worker": row[22],
+            "token": row[23],
+            "lease_until": _time(row[24]),
+            "lease_length": None if row[25] is None else row[25] / 1000,
+            "cancel_requested_at": _time(row[26]),
+            "created_at": from_ms(row[27]),
+            "started_at": _time(row[28]),
+            "finished_at": _time(row[29]),
+        }
+    except (ValueError, RecursionError) as error:
+        raise BadRow(f"job {row[0]} holds an unreadable value") from error
+
+
+def job_info(row: Sequence[Any]) -> JobInfo:
+    """Read :data:`INFO_COLUMNS`."""
+    return JobInfo(**_info_fields(row))
+
+
+def job(row: Sequence[Any]) -> Job:
+    """Read :data:`JOB_COLUMNS`. A payload that is no longer JSON is shown as None: only its run may refuse it."""
+    return Job(**_info_fields(row), payload=_lenient(row[30]), result=_lenient(row[31]))
+
+
+def _lenient(text: str | None) -> JSON:
+    try:
+        return _json(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def job_of_draft(job_id: int, draft: Draft, run_at: int, now: int) -> Job:
+    """Return the job that a draft has become, without reading it back."""
+    return Job(
+        id=job_id,
+        kind=draft.kind,
+        queue=draft.queue,
+        state=JobState.QUEUED,
+        priority=draft.priority,
+        parent_id=draft.parent_id,
+        actor=Actor(draft.actor),
+        tenant_id=draft.tenant_id,
+        subject=draft.subject,
+        dedupe_key=draft.dedupe_key,
+        schedule=None,
+        slot=None,
+        meta=_json(draft.meta) or {},
+        attempts=0,
+        max_attempts=draft.max_attempts,
+        deferrals=0,
+        max_deferrals=draft.max_deferrals,
+        run_at=from_ms(run_at),
+        last_error=None,
+        failure_reason=None,
+        failure_class=None,
+        progress=None,
+        worker=None,
+        token=None,
+        lease_until=None,
+        lease_length=None,
+        cancel_requested_at=None,
+        created_at=from_ms(now),
+        started_at=None,
+        finished_at=None,
+        payload=_json(draft.payload),
+        result=None,
+    )
+
+
+def run(row: Sequence[Any]) -> Run:
+    """Read job_id, number, attempt, worker, started_at, ended_at, error, reason, class."""
+    return Run(
+        job_id=row[0],
+        number=row[1],
+        attempt=row[2],
+        worker=row[3],
+        started_at=_time(row[4]),
+        ended_at=from_ms(row[5]),
+        error=row[6],
+        reason=row[7],
+        failure_class=None if row[8] is None else FailureClass(row[8]),
+    )
+
+
+def logged_change(row: Sequence[Any]) -> LoggedChange:
+    """Read id, at, actor, what, job_id, before, after."""
+    return LoggedChange(
+        id=row[0],
+        at=from_ms(row[1]),
+        actor=Actor(row[2]),
+        what=row[3],
+        job_id=row[4],
+        before=_json(row[5]),
+        after=_json(row[6]),
+    )
+
+
+def beside(text: str | None) -> tuple[str | None, str | None]:
+    """Split a text into what stays in the row and what lives in the side table."""
+    if text is None or len(text) <= INLINE_LIMIT:
+        return text, None
+    return None, text
+
+
+def decision_bindings(decision: Decision, inline_result: str | None) -> tuple[Any, ...]:
+    """Return the bindings of a decision, in the order of settle.WRITE."""
+    finished = decision.finished_at is not None
+    return (
+        decision.state.value,
+        decision.attempts,
+        decision.deferrals,
+        optional_ms(decision.run_at),
+        decision.last_error,
+        decision.reason if finished else None,
+        decision.failure_class if finished else None,
+        inline_result,
+        optional_ms(decision.finished_at),
+    )

@@ -1,0 +1,168 @@
+"""Write the end of a run, if its token is still the job's; renew leases; take back expired ones."""
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import apsw
+
+from jobq.model.effects import Decision, Facts, Verdict
+from jobq.model.events import Change
+from jobq.model.job import JobState
+from jobq.model.lease import Beat, Settled, Settlement
+from jobq.model.outcome import Expired
+from jobq.model.retry import RetryPolicy
+from jobq.model.state_machine import settle as decide
+from jobq.store.sqlite import rows
+
+# The primary key.
+READ = f"SELECT id, kind, queue, token, worker, started_at, {rows.FACT_COLUMNS} FROM jobq_job WHERE id = ?"
+
+# The fence: the row must still be in the state, and under the token, that the decision was made for.
+WRITE = """
+UPDATE jobq_job
+SET state = ?, attempts = ?, deferrals = ?, run_at = coalesce(?, run_at), last_error = ?, failure_reason = ?,
+    failure_class = ?, result = ?, finished_at = ?,
+    token = NULL, worker = NULL, lease_until = NULL, lease_length = NULL, lease_held = 0, cancel_requested_at = NULL
+WHERE id = ? AND state = ? AND token IS ?
+"""
+WRITE_RESULT = "INSERT OR REPLACE INTO jobq_result (job_id, body) VALUES (?, ?)"
+
+# The primary key of jobq_run.
+RECORD = """
+INSERT INTO jobq_run (job_id, number, attempt, worker, started_at, ended_at, error, reason, class)
+SELECT ?, 1 + coalesce(max(number), 0), ?, ?, ?, ?, ?, ?, ? FROM jobq_run WHERE job_id = ?
+"""
+
+# The primary key, once for each lease; the token is the fence, not the clock: a lapsed lease is renewed.
+EXTEND = """
+UPDATE jobq_job
+SET lease_length = coalesce(:length, lease_length), lease_until = :now + coalesce(:length, lease_length), lease_held = 0
+FROM json_each(:leases) AS lease
+WHERE jobq_job.id = lease.value ->> 0 AND state = 'running' AND token = lease.value ->> 1
+RETURNING jobq_job.id, token, lease_until, cancel_requested_at IS NOT NULL
+"""
+
+# jobq_job_lease.
+EXPIRED = f"""
+SELECT id, kind, queue, token, worker, started_at, {rows.FACT_COLUMNS} FROM jobq_job
+WHERE state = 'running' AND lease_until <= ? ORDER BY lease_until LIMIT 500
+"""
+HOLD = """
+UPDATE jobq_job SET lease_until = :now + lease_length, lease_held = 1
+WHERE state = 'running' AND lease_until <= :now AND lease_held = 0
+"""
+CLAMP = """
+UPDATE jobq_job SET lease_until = :now + lease_length
+WHERE state = 'running' AND lease_until > :now + lease_length
+"""
+
+
+class Subject(NamedTuple):
+    """The row that a decision is about, besides the facts that the decision was made from."""
+
+    id: int
+    kind: str
+    queue: str
+    token: str | None = None
+    worker: str | None = None
+    started_at: int | None = None
+
+
+def settle(
+    conn: apsw.Connection,
+    changes: list[Change],
+    settlements: Sequence[Settlement],
+    *,
+    now: datetime,
+    roll: float,
+) -> list[Settled]:
+    """Settle each run; an old token is answered with SUPERSEDED and leaves its row alone."""
+    settled = []
+    for job_id, token, outcome, policy in settlements:
+        row = conn.execute(READ, (job_id,)).fetchone()
+        decision = None
+        if row is not None and row[3] == token:
+            facts = rows.facts(row[6:])
+            decision = decide(facts, outcome, policy=policy, now=now, roll=roll)
+        if decision is None:
+            settled.append(Settled(job_id, Verdict.SUPERSEDED))
+            continue
+        write(conn, changes, Subject._make(row[:6]), facts, decision, now=now)
+        settled.append(Settled(job_id, decision.verdict, decision.run_at))
+    return settled
+
+
+def write(
+    conn: apsw.Connection,
+    changes: list[Change],
+    subject: Subject,
+    facts: Facts,
+    decision: Decision,
+    *,
+    now: datetime,
+) -> None:
+    """Carry out a decision that ends a run or a wait: the row, its history and the change for the feed."""
+    inline, body = rows.beside(decision.result)
+    key = (subject.id, facts.state.value, subject.token)
+    conn.execute(WRITE, (*rows.decision_bindings(decision, inline), *key))
+    if body is not None:
+        conn.execute(WRITE_RESULT, (subject.id, body))
+    if decision.recorded:
+        _record(conn, subject, facts, decision, now)
+    run_at = (decision.run_at or now) if decision.state is JobState.QUEUED else None
+    changes.append(
+        Change(subject.id, subject.kind, subject.queue, facts.state, decision.state, decision.attempts, run_at, now)
+    )
+
+
+def extend(
+    conn: apsw.Connection, leases: Sequence[tuple[int, str]], *, now: datetime, length: float | None
+) -> list[Beat]:
+    """Renew the leases whose tokens stand, all in one statement."""
+    bindings = {
+        "leases": json.dumps(leases),
+        "length": None if length is None else rows.span_ms(length),
+        "now": rows.to_ms(now),
+    }
+    answers = conn.execute(EXTEND, bindings).fetchall()
+    return [Beat(job_id, token, rows.from_ms(until), bool(asked)) for job_id, token, until, asked in answers]
+
+
+def reclaim(conn: apsw.Connection, changes: list[Change], *, now: datetime, hold_expired: bool) -> int:
+    """Take back expired leases; grant each one lease length first where the machine has just slept."""
+    now_ms = rows.to_ms(now)
+    if hold_expired:
+        conn.execute(HOLD, {"now": now_ms})
+    expired = conn.execute(EXPIRED, (now_ms,)).fetchall()
+    for row in expired:
+        facts = rows.facts(row[6:])
+        decision = decide(facts, Expired(), policy=_NO_DELAY, now=now, roll=0.0)
+        assert decision is not None, "the machine has a rule for every expiry of a running row"
+        write(conn, changes, Subject._make(row[:6]), facts, decision, now=now)
+    return len(expired)
+
+
+def clamp(conn: apsw.Connection, *, now: datetime) -> int:
+    """Shorten leases that end later than their own length from now: the clock was set back."""
+    conn.execute(CLAMP, {"now": rows.to_ms(now)})
+    return conn.changes()
+
+
+_NO_DELAY = RetryPolicy(base=0)
+
+
+def _record(conn: apsw.Connection, subject: Subject, facts: Facts, decision: Decision, now: datetime) -> None:
+    bindings: tuple[Any, ...] = (
+        subject.id,
+        facts.attempts,
+        subject.worker,
+        subject.started_at,
+        rows.to_ms(now),
+        decision.last_error,
+        decision.reason,
+        decision.failure_class,
+        subject.id,
+    )
+    conn.execute(RECORD, bindings)

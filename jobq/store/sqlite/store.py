@@ -1,0 +1,212 @@
+"""The SQLite store: each method is one transaction around one function of the files beside this one."""
+
+import os
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from functools import partial
+from typing import TypeVar
+
+import apsw
+
+from jobq.model.effects import Verdict
+from jobq.model.events import Change
+from jobq.model.job import Actor, Job, JobInfo, JobState, KindInfo, LoggedChange, QueueInfo, Requeued, Run
+from jobq.model.lease import Beat, Claim, ClaimRequest, Settled, Settlement
+from jobq.store.base import Draft, Durability, Filter, KindRow, Outlook, Placed, RunnerRow
+from jobq.store.sqlite import cancel, claim, enqueue, lookup, queues, requeue, reschedule, runners, settle
+from jobq.store.sqlite.engine import Engine
+
+T = TypeVar("T")
+
+_TOKEN_BYTES = 8
+
+
+class SqliteStore:
+    """One job queue's view of a database file: its clock, durability and patience over a shared engine.
+
+    Implements :class:`jobq.store.base.Store`, whose docstrings are the contract of the methods here.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        now: Callable[[], datetime],
+        roll: Callable[[], float],
+        durability: Durability,
+        busy_timeout: float,
+        close: Callable[[], None],
+    ) -> None:
+        self.engine = engine
+        self.close = close
+        self._now = now
+        self._roll = roll
+        self._durability = durability
+        self._busy_timeout = busy_timeout
+
+    def register(self, kinds: Sequence[KindRow], queues_: Sequence[str], retired: Sequence[str]) -> None:
+        """Write the rows of kinds and queues."""
+        self._write(lambda conn, _: queues.register(conn, kinds, queues_, retired))
+
+    def enqueue(self, drafts: Sequence[Draft]) -> list[Placed]:
+        """Insert all drafts or none."""
+        return self._write(lambda conn, changes: enqueue.enqueue(conn, changes, drafts, now=self._now()))
+
+    def claim(self, request: ClaimRequest, *, durable: bool) -> list[Claim]:
+        """Start the best claimable jobs."""
+        return self._write(partial(self._claim, request), durable=durable)
+
+    def settle(self, settlements: Sequence[Settlement], *, durable: bool) -> list[Settled]:
+        """Write the ends of runs."""
+        return self._write(partial(self._settle, settlements), durable=durable)
+
+    def settle_and_claim(
+        self, settlements: Sequence[Settlement], request: ClaimRequest, *, durable: bool
+    ) -> tuple[list[Settled], list[Claim]]:
+        """Do both in one transaction."""
+
+        def both(conn: apsw.Connection, changes: list[Change]) -> tuple[list[Settled], list[Claim]]:
+            return self._settle(settlements, conn, changes), self._claim(request, conn, changes)
+
+        return self._write(both, durable=durable)
+
+    def extend(self, leases: Sequence[tuple[int, str]], *, length: float | None = None, durable: bool) -> list[Beat]:
+        """Renew leases."""
+        return self._write(
+            lambda conn, _: settle.extend(conn, leases, now=self._now(), length=length), durable=durable
+        )
+
+    def reclaim(self, *, hold_expired: bool) -> int:
+        """Take back expired leases, shorten those that end too late."""
+
+        def run(conn: apsw.Connection, changes: list[Change]) -> int:
+            now = self._now()
+            settle.clamp(conn, now=now)
+            return settle.reclaim(conn, changes, now=now, hold_expired=hold_expired)
+
+        return self._write(run, durable=False)
+
+    def move_due_times(self, *, since: datetime, stepped_back: float) -> int:
+        """Move due times back with the clock."""
+        return self._write(
+            lambda conn, _: reschedule.move_due_times(conn, since=since, stepped_back=stepped_back, now=self._now()),
+            durable=False,
+        )
+
+    def cancel(self, ids: Sequence[int]) -> dict[int, Verdict | None]:
+        """Cancel jobs or record the requests."""
+        return self._write(lambda conn, changes: cancel.cancel(conn, changes, ids, now=self._now()))
+
+    def requeue(self, ids: Sequence[int], *, queue: str | None, actor: Actor, dry_run: bool) -> Requeued:
+        """Let jobs run again from the start."""
+        return self._write(
+            lambda conn, changes: requeue.requeue(
+                conn, changes, ids, queue=queue, actor=actor, dry_run=dry_run, now=self._now()
+            )
+        )
+
+    def reschedule(self, job_id: int, *, run_at: datetime | None, delay: float | None, priority: int | None) -> bool:
+        """Change a queued job's due time or priority."""
+        return self._write(
+            lambda conn, _: reschedule.reschedule(
+                conn, job_id, run_at=run_at, delay=delay, priority=priority, now=self._now()
+            )
+        )
+
+    def retire(self, kinds: Sequence[str]) -> int:
+        """Cancel the queued jobs of retired kinds, in bounded transactions."""
+        total = 0
+        while cancelled := self._write(lambda conn, changes: cancel.retire(conn, changes, kinds, now=self._now())):
+            total += cancelled
+        return total
+
+    def pause(self, queue: str, *, who: str | None, why: str | None) -> bool:
+        """Stop claims from a queue."""
+        return self._write(lambda conn, _: queues.pause(conn, queue, who=who, why=why, now=self._now()))
+
+    def resume(self, queue: str) -> bool:
+        """Let claims from a queue go on."""
+        return self._write(lambda conn, _: queues.resume(conn, queue))
+
+    def get(self, ids: Sequence[int]) -> dict[int, Job]:
+        """Return jobs by id."""
+        return self._read(lambda conn: lookup.get(conn, ids))
+
+    def states(self, ids: Sequence[int]) -> dict[int, JobState]:
+        """Return states by id."""
+        return self._read(lambda conn: lookup.states(conn, ids))
+
+    def find(self, wanted: Filter, *, limit: int | None) -> list[JobInfo]:
+        """Return matching jobs, newest first."""
+        return self._read(lambda conn: lookup.find(conn, wanted, limit=limit))
+
+    def count(self, wanted: Filter) -> dict[JobState, int]:
+        """Count matching jobs by state."""
+        return self._read(lambda conn: lookup.count(conn, wanted))
+
+    def history(self, job_id: int) -> list[Run]:
+        """Return a job's run history."""
+        return self._read(lambda conn: lookup.history(conn, job_id))
+
+    def changes(self, *, job_id: int | None, limit: int) -> list[LoggedChange]:
+        """Return lines of the change log."""
+        return self._read(lambda conn: lookup.changes(conn, job_id=job_id, limit=limit))
+
+    def queues(self) -> list[QueueInfo]:
+        """Return every queue."""
+        return self._read(queues.queues)
+
+    def kinds(self, names: Sequence[str] | None = None) -> list[KindInfo]:
+        """Return kinds."""
+        return self._read(lambda conn: queues.kinds(conn, names))
+
+    def cancel_requests(self) -> list[tuple[int, str]]:
+        """Return the running jobs that were asked to cancel."""
+        return self._read(cancel.requests)
+
+    def look(self, request: ClaimRequest) -> Outlook:
+        """Say what a claim would find."""
+        return self._read(lambda conn: claim.look(conn, request, now=self._now()))
+
+    def data_version(self) -> int:
+        """Return the change counter."""
+        return self.engine.data_version()
+
+    def beat_runner(self, row: RunnerRow) -> None:
+        """Write a runner's row."""
+        self._write(lambda conn, _: runners.beat(conn, row), durable=False)
+
+    def remove_runner(self, runner_id: str) -> None:
+        """Remove a runner's row."""
+        self._write(lambda conn, _: runners.remove(conn, runner_id), durable=False)
+
+    def runners(self) -> list[RunnerRow]:
+        """Return the runners' rows."""
+        return self._read(runners.runners)
+
+    def checkpoint(self) -> None:
+        """Keep the files small."""
+        self.engine.checkpoint()
+
+    def _claim(self, request: ClaimRequest, conn: apsw.Connection, changes: list[Change]) -> list[Claim]:
+        # The time is read here, under the write lock: a lease computed while waiting for it might be born expired.
+        tokens = _mint(len(request.workers) * request.hand)
+        return claim.claim(conn, changes, request, now=self._now(), tokens=tokens)
+
+    def _settle(
+        self, settlements: Sequence[Settlement], conn: apsw.Connection, changes: list[Change]
+    ) -> list[Settled]:
+        return settle.settle(conn, changes, settlements, now=self._now(), roll=self._roll())
+
+    def _write(self, operation: Callable[[apsw.Connection, list[Change]], T], *, durable: bool = True) -> T:
+        sync = self._durability is Durability.FULL or (durable and self._durability is Durability.BALANCED)
+        return self.engine.write(operation, sync=sync, busy_timeout=self._busy_timeout)
+
+    def _read(self, operation: Callable[[apsw.Connection], T]) -> T:
+        return self.engine.read(operation, busy_timeout=self._busy_timeout)
+
+
+def _mint(count: int) -> list[str]:
+    """Return so many tokens: random, because a token that can be guessed is no fence."""
+    text = os.urandom(_TOKEN_BYTES * count).hex()
+    return [text[i : i + 2 * _TOKEN_BYTES] for i in range(0, len(text), 2 * _TOKEN_BYTES)]
