@@ -1,0 +1,63 @@
+"""One hook around ``os.fork()`` for everything of ours that holds handles or locks.
+
+Registered objects are kept weakly and are called as ``pthread_atfork(3)`` calls its handlers: the youngest first before
+the fork, the oldest first after it, so that what was built on top is quiet before its foundation is.
+"""
+
+import contextlib
+import itertools
+import os
+import weakref
+from typing import Protocol
+
+
+class ForkAware(Protocol):
+    """What is told about a fork; the three calls run on the forking thread."""
+
+    def before_fork(self) -> None:
+        """Become quiet: close handles, take locks, within a bounded time."""
+
+    def after_fork_in_parent(self) -> None:
+        """Undo what :meth:`before_fork` did."""
+
+    def after_fork_in_child(self) -> None:
+        """Replace every lock by a new one and forget the threads, which are gone."""
+
+
+_numbers = itertools.count()
+_registered: dict[int, weakref.ref[ForkAware]] = {}
+
+
+def register(listener: ForkAware) -> None:
+    """Tell an object about each fork for as long as somebody else keeps it alive."""
+    number = next(_numbers)
+    _registered[number] = weakref.ref(listener, lambda _: _registered.pop(number, None))
+
+
+def _oldest_first() -> list[ForkAware]:
+    # Copied in one step, because another thread may register meanwhile; a dict keeps the order.
+    listeners = [reference() for reference in list(_registered.values())]
+    return [listener for listener in listeners if listener is not None]
+
+
+def _before() -> None:
+    # ExitStack runs its callbacks last in, first out, and runs the others when one raises.
+    with contextlib.ExitStack() as stack:
+        for listener in _oldest_first():
+            stack.callback(listener.before_fork)
+
+
+def _in_parent() -> None:
+    with contextlib.ExitStack() as stack:
+        for listener in reversed(_oldest_first()):
+            stack.callback(listener.after_fork_in_parent)
+
+
+def _in_child() -> None:
+    with contextlib.ExitStack() as stack:
+        for listener in reversed(_oldest_first()):
+            stack.callback(listener.after_fork_in_child)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before, after_in_parent=_in_parent, after_in_child=_in_child)
