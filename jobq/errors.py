@@ -18,6 +18,7 @@
     ├── WaitTimeout (TimeoutError)           the job did not end in time
     ├── NoQueueInstalled (RuntimeError)      a handler was asked to enqueue and has no job queue
     ├── QueueClosed (RuntimeError)           a verb was called after close()
+    ├── RunnerBusy (RuntimeError)            a drain beside the runner's threads, or inside a handler
     ├── ForeignHandle (RuntimeError)         another SQLite library has the file open in this process
     ├── ForkedHandle (RuntimeError)          a handle was inherited through a fork
     ├── SchemaTooNew (RuntimeError)          the file was written by a newer jobq
@@ -198,6 +199,14 @@ class QueueClosed(JobqError, RuntimeError):
         self.fix = "Open it again with jobq.open(path)."
 
 
+class RunnerBusy(JobqError, RuntimeError):
+    """``drain()`` or ``run_once()`` was called while the runner's threads run, or inside a handler; nothing was run."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"this runner cannot run jobs on the calling thread: {why}")
+        self.fix = "Stop the runner first, or enqueue the work and wait for it outside the handler."
+
+
 class ForeignHandle(JobqError, RuntimeError):
     """Another copy of the SQLite library has the file open in this process.
 
@@ -220,7 +229,10 @@ class ForkedHandle(JobqError, RuntimeError):
     def __init__(self, path: str) -> None:
         super().__init__(f"{path} was in use while this process was forked")
         self.path = path
-        self.fix = "Open the job queue in the child, or fork while no other thread uses it."
+        self.fix = (
+            "Fork while no transaction runs and no connection of your own is open on the file, or start the child "
+            "process with spawn."
+        )
 
 
 class SchemaTooNew(JobqError, RuntimeError):

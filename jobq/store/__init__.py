@@ -9,7 +9,7 @@ from jobq.store.sqlite.engine import Engine
 from jobq.store.sqlite.registry import Registry
 from jobq.store.sqlite.store import SqliteStore
 
-_engines: Registry[Engine] = Registry(Engine.close)
+_engines: Registry[Engine] = Registry(Engine.close, usable=Engine.is_usable)
 
 
 def open_store(
@@ -27,7 +27,7 @@ def open_store(
     feeds the first opener's ``feed``; whoever opens a path twice passes the same one. ``now`` and ``roll`` (0 to 1,
     the dice of the retry jitter) are asked under the write lock.
     """
-    handle = _engines.acquire(path, lambda: Engine(path, feed=feed))
+    handle = _engines.acquire(path, lambda: Engine(path, feed=feed, busy_timeout=busy_timeout))
     return SqliteStore(
         handle.value,
         now=now,

@@ -14,6 +14,7 @@ from jobq.errors import ArgumentError, ConfigError, ForkedHandle, StoreCorrupt, 
 #: The WAL file is cut back to this many bytes when it starts over.
 WAL_LIMIT = 4 * 1024 * 1024
 _CACHED_STATEMENTS = 256
+_CHECKPOINT_PAGES = 1000
 _LONGEST_WAIT = 2_000_000.0
 _TEMPORARY_NAMES = frozenset({"", ":memory:"})
 
@@ -123,6 +124,7 @@ def connect(path: str, *, create: bool = False, vfs: str | None = None, busy_tim
         connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         _set(connection, "foreign_keys = ON")
         _set(connection, "synchronous = NORMAL")
+        connection.wal_autocheckpoint(_CHECKPOINT_PAGES)
         _set(connection, f"journal_size_limit = {WAL_LIMIT}")
         if sys.platform == "darwin":
             _set(connection, "fullfsync = ON")

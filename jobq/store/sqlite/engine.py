@@ -4,52 +4,35 @@ Verbs are functions over a connection; the engine gives them a transaction. It h
 and none over a fork.
 """
 
-import os
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import apsw
-import attrs
 
 from jobq import fork
 from jobq.errors import ForkedHandle, QueueClosed, StoreBusy
 from jobq.model.events import Change
 from jobq.store.sqlite import connection as connections
-from jobq.store.sqlite import foreign, inherited, migrate
+from jobq.store.sqlite import foreign, inherited, migrate, upkeep
 from jobq.store.sqlite.connection import DatabaseFile
-from jobq.store.sqlite.faults import translate
+from jobq.store.sqlite.faults import reraise
 from jobq.store.sqlite.migrate import Migration
+from jobq.store.sqlite.opening import Opening
 from jobq.store.sqlite.readers import Readers
 from jobq.store.sqlite.turn import Ticket
+from jobq.store.sqlite.upkeep import Status
 from jobq.store.sqlite.watch import Watch
 from jobq.store.sqlite.writer import Writer
 
 T = TypeVar("T")
 
-#: How long a fork, and close(), wait for what other threads are doing.
+#: How long a fork, and close(), wait for what other threads are doing, in seconds.
 QUIET_WITHIN = 5.0
-#: How long a checkpoint that resets the WAL may wait for others.
-_RESET_WITHIN = 0.02
 
 
 def _now() -> int:
     return time.time_ns() // 1_000_000
-
-
-@attrs.frozen(kw_only=True)
-class Status:
-    """What the file and the library look like, for people."""
-
-    library: str
-    journal_mode: str
-    schema_version: int
-    auto_vacuum: int
-    page_size: int
-    pages: int
-    free_pages: int
-    file_bytes: int
-    wal_bytes: int
 
 
 class Engine:
@@ -60,7 +43,7 @@ class Engine:
     ConfigError, ForeignHandle, ForkedHandle, SchemaTooNew or a StoreError.
 
     ``feed`` gets the changes of each commit, in the order of the commits and still under the lock, so it must do no
-    more than keep them.
+    more than keep them. ``now`` is the time of migration records, in milliseconds.
     """
 
     def __init__(
@@ -72,19 +55,19 @@ class Engine:
         migrations: Sequence[Migration] | None = None,
         now: Callable[[], int] = _now,
         vfs: str | None = None,
+        quiet_within: float = QUIET_WITHIN,
     ) -> None:
         connections.check_library(apsw.sqlite_lib_version())
         self.path = connections.check_path(path)
-        self._vfs = vfs
         self._closed = False
-        self._migrations = migrate.packaged() if migrations is None else list(migrations)
-        self._version = self._migrations[-1].number if self._migrations else 0
+        self._quiet_within = quiet_within
         self._file = DatabaseFile(self.path)
+        self._opening = Opening(self._file, migrate.packaged() if migrations is None else migrations, vfs=vfs)
         self._writer = Writer(self._file, self._open, feed)
         self._readers = Readers(self._file, self._open_reader)
         self._watch = Watch(self._file, self._open_reader)
         self._fork_ticket: Ticket | None = None
-        self._prepare(busy_timeout, now)
+        self._opening.prepare(busy_timeout=busy_timeout, now=now)
         fork.register(self)
 
     def write(
@@ -93,8 +76,8 @@ class Engine:
         """Carry out an operation in an IMMEDIATE transaction, which other threads' operations may share.
 
         It appends its changes to the list that it is given; they are fed after the commit. ``sync`` asks that the
-        commit survives power loss. If the operation raises, it alone is rolled back and its error comes back. A store
-        error means that nothing of it was written, but for ``outcome_unknown``.
+        commit survives power loss. If the operation raises, it alone is rolled back and its error comes back. After a
+        store error nothing of it is written, unless ``outcome_unknown`` says so.
         """
         self._check_open()
         result: T = self._writer.write(operation, sync=sync, busy_timeout=busy_timeout)
@@ -113,15 +96,19 @@ class Engine:
     def checkpoint(self) -> None:
         """Move the WAL into the database as far as nobody is disturbed; cut it back when it has grown large.
 
-        Does nothing where others are at work just then; the next call finds the same.
+        Does nothing where others are at work just then. Raises a store error when the disk does not take it.
         """
         self._check_open()
         try:
-            ticket = self._writer.hold(busy_timeout=_RESET_WITHIN)
+            ticket = self._writer.hold(busy_timeout=upkeep.RESET_WITHIN)
         except StoreBusy:
             return
         try:
-            self._checkpoint()
+            connection = self._writer.connection(0)
+            self._file.check()
+            upkeep.checkpoint(connection, self.path)
+        except apsw.Error as exc:
+            reraise(exc, self.path, errno=connection.system_errno)
         finally:
             self._writer.let_go(ticket)
 
@@ -133,7 +120,7 @@ class Engine:
 
     def status(self) -> Status:
         """Return what the file and the library look like now."""
-        return self.read(self._status, busy_timeout=1.0)
+        return self.read(lambda connection: upkeep.status(connection, self.path), busy_timeout=1.0)
 
     def is_usable(self) -> bool:
         """Tell whether verbs can be called: it is not closed, and no fork has spoiled it."""
@@ -144,11 +131,16 @@ class Engine:
         return True
 
     def close(self) -> None:
-        """Close every handle once what runs has ended; verbs then raise QueueClosed. Does nothing the second time."""
+        """Close every handle once what runs has ended; verbs then raise QueueClosed. Does nothing the second time.
+
+        In a child that inherited handles it leaves them alone: closing them would harm the parent.
+        """
         if self._closed:
             return
-        self._file.check_process()
-        ticket = self._writer.hold(busy_timeout=QUIET_WITHIN)
+        if not self.is_usable():
+            self._closed = True
+            return
+        ticket = self._writer.hold(busy_timeout=self._quiet_within)
         try:
             self._closed = True
             self._watch.close()
@@ -159,12 +151,13 @@ class Engine:
 
     def before_fork(self) -> None:
         """Close every handle, waiting for transactions within limits; a child without locks would lose commits."""
-        until = time.monotonic() + QUIET_WITHIN
-        if not self._writer.is_mine():
+        until = time.monotonic() + self._quiet_within
+        if not self._writer.is_mine:
             try:
-                self._fork_ticket = self._writer.hold(busy_timeout=QUIET_WITHIN)
+                self._fork_ticket = self._writer.hold(busy_timeout=self._quiet_within)
                 self._writer.close()
             except StoreBusy:
+                # The connection stays open, which the child will find.
                 self._fork_ticket = None
         self._readers.pause(until=until)
         self._watch.pause(until=until)
@@ -182,95 +175,20 @@ class Engine:
     def after_fork_in_child(self) -> None:
         """Replace the locks; refuse to work where a handle on the file could not be closed."""
         self._fork_ticket = None
-        kept = [*self._writer.start_over(), *self._watch.start_over(), *self._readers.start_over()]
-        inherited.keep(kept)
-        self._file.adopt_process(spoiled=bool(kept) or inherited.has(self.path))
+        left_open = [*self._writer.start_over(), *self._watch.start_over(), *self._readers.start_over()]
+        inherited.keep(left_open)
+        self._file.adopt_process(spoiled=bool(left_open) or inherited.has(self.path))
 
     def _check_open(self) -> None:
         self._file.check_process()
         if self._closed:
             raise QueueClosed
 
-    def _prepare(self, busy_timeout: float, now: Callable[[], int]) -> None:
-        if inherited.has(self.path):
-            raise ForkedHandle(self.path)
-        foreign.check(self.path)
-        migrate.look(self.path, self._version, vfs=self._vfs)
-        try:
-            create = not os.path.exists(self.path)
-            connection = connections.connect(self.path, create=create, vfs=self._vfs, busy_timeout=busy_timeout)
-        except apsw.Error as exc:
-            raise translate(exc, self.path) from exc
-        try:
-            migrate.refuse_newer(self.path, migrate.version(connection), self._version)
-            migrate.prepare(connection, busy_timeout=busy_timeout)
-            migrate.migrate(connection, self.path, self._migrations, now)
-            self._file.remember()
-        except apsw.Error as exc:
-            raise translate(exc, self.path, errno=connection.system_errno) from exc
-        finally:
-            connection.close()
-
     def _open(self, busy_timeout: float) -> apsw.Connection:
         if self._closed:
             raise QueueClosed
-        if self._writer.is_open or self._readers.is_open or self._watch.is_open:
-            self._file.check()
-        else:
-            self._file.check_closed()
-        try:
-            connection = connections.connect(self.path, vfs=self._vfs, busy_timeout=busy_timeout)
-        except apsw.Error as exc:
-            raise translate(exc, self.path) from exc
-        try:
-            self._file.check()
-            migrate.check_current(connection, self.path, self._version)
-            self._file.remember_wal()
-        except apsw.Error as exc:
-            errno = connection.system_errno
-            connection.close()
-            raise translate(exc, self.path, errno=errno) from exc
-        except BaseException:
-            connection.close()
-            raise
-        return connection
+        alone = not (self._writer.is_open or self._readers.is_open or self._watch.is_open)
+        return self._opening.open(busy_timeout, alone=alone)
 
     def _open_reader(self, busy_timeout: float) -> apsw.Connection:
         return connections.make_reader(self._open(busy_timeout))
-
-    def _checkpoint(self) -> None:
-        connection = self._writer.connection(0)
-        self._file.check()
-        try:
-            connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
-            if self._wal_bytes() > connections.WAL_LIMIT:
-                connection.set_busy_timeout(connections.milliseconds(_RESET_WITHIN))
-                connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
-        except apsw.BusyError:
-            return
-        except apsw.Error as exc:
-            raise translate(exc, self.path, errno=connection.system_errno) from exc
-
-    def _wal_bytes(self) -> int:
-        try:
-            return os.stat(self.path + "-wal").st_size
-        except OSError:
-            return 0
-
-    def _status(self, connection: apsw.Connection) -> Status:
-        def ask(pragma: str) -> int:
-            rows: list[Any] = connection.execute(pragma).fetchall()
-            return int(rows[0][0])
-
-        page_size, pages = ask("PRAGMA page_size"), ask("PRAGMA page_count")
-        return Status(
-            library=apsw.sqlite_lib_version(),
-            journal_mode=str(connection.execute("PRAGMA journal_mode").fetchall()[0][0]),
-            schema_version=migrate.version(connection),
-            auto_vacuum=ask("PRAGMA auto_vacuum"),
-            page_size=page_size,
-            pages=pages,
-            free_pages=ask("PRAGMA freelist_count"),
-            file_bytes=page_size * pages,
-            wal_bytes=self._wal_bytes(),
-        )

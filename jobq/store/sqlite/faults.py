@@ -1,6 +1,7 @@
 """The one table from SQLite's result codes to the four classes of store errors."""
 
 import errno as os_errors
+from typing import NoReturn
 
 import apsw
 
@@ -55,6 +56,14 @@ def translate(
         return error
     unknown = outcome_unknown and found is not StoreBusy
     return found(path, str(error) or type(error).__name__, code=code, outcome_unknown=unknown)
+
+
+def reraise(error: apsw.Error, path: str, *, errno: int = 0) -> NoReturn:
+    """Raise the typed error for what SQLite reported, or the error itself where it is no fault of the store."""
+    fault = translate(error, path, errno=errno)
+    if fault is error:
+        raise error
+    raise fault from error
 
 
 def again(error: Exception) -> Exception:

@@ -99,8 +99,9 @@ def _peek(path: str, vfs: str | None) -> int:
 
 def prepare(connection: apsw.Connection, *, busy_timeout: float) -> None:
     """Give the file its lasting settings: incremental vacuum where it has no table yet, and the WAL mode."""
-    # Ignored on a file that has tables; must come before the first page is written.
-    connection.execute("PRAGMA auto_vacuum = INCREMENTAL", can_cache=False).fetchall()
+    if not connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchall():
+        # Must come before the first table; a host's own file keeps what it has.
+        connection.execute("PRAGMA auto_vacuum = INCREMENTAL", can_cache=False).fetchall()
     deadline = time.monotonic() + busy_timeout
     while True:
         try:
@@ -127,22 +128,22 @@ def migrate(
     for migration in migrations:
         connection.execute("BEGIN IMMEDIATE")
         try:
-            _apply(connection, path, migration, supported, now)
+            refuse_newer(path, version(connection), supported)
+            applied = _apply(connection, migration, now)
             connection.execute("COMMIT")
         except BaseException:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
+        if applied:
+            _log.info("jobq.migration.applied", path=path, version=migration.number, name=migration.name)
 
 
-def _apply(
-    connection: apsw.Connection, path: str, migration: Migration, supported: int, now: Callable[[], int]
-) -> None:
+def _apply(connection: apsw.Connection, migration: Migration, now: Callable[[], int]) -> bool:
+    """Apply one migration in the open transaction; False if another opener was first."""
     connection.execute(_CREATE).fetchall()
-    found = version(connection)
-    refuse_newer(path, found, supported)
-    if found >= migration.number:
-        return
+    if version(connection) >= migration.number:
+        return False
     connection.execute(migration.sql, can_cache=False).fetchall()
     connection.execute(_RECORD, (migration.number, migration.name, now())).fetchall()
-    _log.info("jobq.migration.applied", path=path, version=migration.number, name=migration.name)
+    return True

@@ -15,7 +15,7 @@ import apsw
 from jobq.errors import QueueClosed
 from jobq.store.sqlite import connection as connections
 from jobq.store.sqlite.connection import DatabaseFile
-from jobq.store.sqlite.faults import translate
+from jobq.store.sqlite.faults import reraise
 
 T = TypeVar("T")
 
@@ -61,10 +61,7 @@ class Readers:
             return self._read(loan, operation, busy_timeout)
         except apsw.Error as exc:
             errno = 0 if loan.connection is None else loan.connection.system_errno
-            fault = translate(exc, self._file.path, errno=errno)
-            if fault is exc:
-                raise
-            raise fault from exc
+            reraise(exc, self._file.path, errno=errno)
         finally:
             try:
                 self._take_back(loan)

@@ -120,6 +120,8 @@ class Turn:
         """Make riders wait again, at the front and in their order; only for the holder."""
         with self._mutex:
             for ticket in reversed(tickets):
+                if ticket.state is not _RIDING:
+                    continue
                 ticket.changes.clear()
                 ticket.error = None
                 ticket.ran = False

@@ -11,7 +11,7 @@ import apsw
 from jobq.errors import QueueClosed
 from jobq.store.sqlite import connection as connections
 from jobq.store.sqlite.connection import DatabaseFile
-from jobq.store.sqlite.faults import translate
+from jobq.store.sqlite.faults import reraise
 
 #: SQLite's counter has 32 bits; the number of the connection stands above it.
 _COUNTER_BITS = 32
@@ -48,8 +48,7 @@ class Watch:
             try:
                 rows: list[Any] = connection.execute("PRAGMA data_version").fetchall()
             except apsw.Error as exc:
-                fault = translate(exc, self._file.path, errno=connection.system_errno)
-                raise fault from exc
+                reraise(exc, self._file.path, errno=connection.system_errno)
             return self._number << _COUNTER_BITS | int(rows[0][0])
 
     def close(self) -> None:

@@ -1,0 +1,69 @@
+"""What maintenance and the doctor do with a connection: checkpoints, and a look at the file."""
+
+import os
+from typing import Any
+
+import apsw
+import attrs
+
+from jobq.store.sqlite import connection as connections
+from jobq.store.sqlite import migrate
+
+#: How long a checkpoint that resets the WAL may wait for other processes and for readers, in seconds.
+RESET_WITHIN = 0.02
+
+
+@attrs.frozen(kw_only=True)
+class Status:
+    """What the file and the library look like, for people."""
+
+    library: str
+    journal_mode: str
+    schema_version: int
+    auto_vacuum: int
+    page_size: int
+    pages: int
+    free_pages: int
+    wal_bytes: int
+
+
+def checkpoint(connection: apsw.Connection, path: str) -> None:
+    """Move the WAL into the database as far as nobody is disturbed; cut it back when it has grown large.
+
+    Behind steady writers a passive checkpoint may never come to its end, and then the WAL never starts over. Does
+    nothing where others are at work just then; the next call finds the same.
+    """
+    try:
+        connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+        if wal_bytes(path) > connections.WAL_LIMIT:
+            connection.set_busy_timeout(connections.milliseconds(RESET_WITHIN))
+            connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+    except (apsw.BusyError, apsw.LockedError):
+        return
+
+
+def wal_bytes(path: str) -> int:
+    """Return the size of the WAL file, 0 where there is none."""
+    try:
+        return os.stat(path + "-wal").st_size
+    except OSError:
+        return 0
+
+
+def status(connection: apsw.Connection, path: str) -> Status:
+    """Return what the file and the library look like now."""
+    return Status(
+        library=apsw.sqlite_lib_version(),
+        journal_mode=str(_ask(connection, "PRAGMA journal_mode")),
+        schema_version=migrate.version(connection),
+        auto_vacuum=_ask(connection, "PRAGMA auto_vacuum"),
+        page_size=_ask(connection, "PRAGMA page_size"),
+        pages=_ask(connection, "PRAGMA page_count"),
+        free_pages=_ask(connection, "PRAGMA freelist_count"),
+        wal_bytes=wal_bytes(path),
+    )
+
+
+def _ask(connection: apsw.Connection, pragma: str) -> Any:
+    rows: list[Any] = connection.execute(pragma).fetchall()
+    return rows[0][0]
