@@ -60,6 +60,16 @@ class Gate:
         for (callback,) in self._listeners:
             _call(callback)
 
+    def put_back(self) -> None:
+        """Give back a permit that was taken on the chance of work and not used; no callback is called.
+
+        Whoever takes permits when it is called back would otherwise call back others like itself for ever.
+        """
+        with self._changed:
+            if self._free < self.permits:
+                self._free += 1
+                self._changed.notify()
+
     def on_release(self, callback: Callable[[], object]) -> Callable[[], None]:
         """Call back after each release, on the releasing thread; return the function that ends that.
 
