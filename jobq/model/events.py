@@ -1,7 +1,7 @@
 """What the bus tells: one frozen class per fact, with ids, states and numbers and never a payload or an error text."""
 
 from datetime import datetime
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import attrs
 
@@ -40,7 +40,10 @@ class Change(NamedTuple):
 
 @attrs.frozen(kw_only=True)
 class Event:
-    """The root of everything that can be published on the bus."""
+    """The root of everything that can be published on the bus; hosts derive their own."""
+
+    #: A private event reaches listeners, and streams that ask for private ones.
+    private: ClassVar[bool] = False
 
 
 @attrs.frozen(kw_only=True)

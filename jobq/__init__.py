@@ -1,0 +1,135 @@
+"""A durable job queue for synchronous Python: plain threads, one SQLite file, no server."""
+
+from jobq.bus import Bus, Subscription
+from jobq.cancellation import CancelReason, CancelToken
+from jobq.clock import Clock, SystemClock
+from jobq.config import Config, QueueConfig
+from jobq.enqueued import Enqueued
+from jobq.errors import (
+    ArgumentError,
+    ConfigError,
+    DedupeConflict,
+    Deferred,
+    ForeignHandle,
+    ForkedHandle,
+    InvalidTransition,
+    JobCancelled,
+    JobNotFound,
+    JobqError,
+    LeaseLost,
+    NoQueueInstalled,
+    PayloadError,
+    PayloadTooLarge,
+    PermanentJobError,
+    QueueClosed,
+    QueueNotFound,
+    ResultError,
+    RetiredKind,
+    SchemaTooNew,
+    StoreBusy,
+    StoreCorrupt,
+    StoreError,
+    StoreFull,
+    StoreUnavailable,
+    TransientJobError,
+    UnknownKind,
+    WaitTimeout,
+)
+from jobq.gate import Gate
+from jobq.handler import Handler
+from jobq.handlers import Handlers
+from jobq.jobqueue import JobQueue
+from jobq.model.effects import Verdict
+from jobq.model.events import Event, HealthChanged, JobStateChanged, JobStuck, QueueStateChanged
+from jobq.model.job import (
+    Actor,
+    FailureClass,
+    Job,
+    JobInfo,
+    JobState,
+    KindInfo,
+    LoggedChange,
+    Priority,
+    QueueInfo,
+    Requeued,
+    Run,
+)
+from jobq.model.lease import Lease
+from jobq.model.payload import AttrsCodec, Codec
+from jobq.model.retry import RetryPolicy, RetryStrategy
+from jobq.newjob import NewJob
+from jobq.opening import open
+from jobq.runtime.context import RunningJob
+from jobq.store.base import Durability
+from jobq.stream import Stream
+
+__all__ = [
+    "Actor",
+    "ArgumentError",
+    "AttrsCodec",
+    "Bus",
+    "CancelReason",
+    "CancelToken",
+    "Clock",
+    "Codec",
+    "Config",
+    "ConfigError",
+    "DedupeConflict",
+    "Deferred",
+    "Durability",
+    "Enqueued",
+    "Event",
+    "FailureClass",
+    "ForeignHandle",
+    "ForkedHandle",
+    "Gate",
+    "Handler",
+    "Handlers",
+    "HealthChanged",
+    "InvalidTransition",
+    "Job",
+    "JobCancelled",
+    "JobInfo",
+    "JobNotFound",
+    "JobQueue",
+    "JobState",
+    "JobStateChanged",
+    "JobStuck",
+    "JobqError",
+    "KindInfo",
+    "Lease",
+    "LeaseLost",
+    "LoggedChange",
+    "NewJob",
+    "NoQueueInstalled",
+    "PayloadError",
+    "PayloadTooLarge",
+    "PermanentJobError",
+    "Priority",
+    "QueueClosed",
+    "QueueConfig",
+    "QueueInfo",
+    "QueueNotFound",
+    "QueueStateChanged",
+    "Requeued",
+    "ResultError",
+    "RetiredKind",
+    "RetryPolicy",
+    "RetryStrategy",
+    "Run",
+    "RunningJob",
+    "SchemaTooNew",
+    "StoreBusy",
+    "StoreCorrupt",
+    "StoreError",
+    "StoreFull",
+    "StoreUnavailable",
+    "Stream",
+    "Subscription",
+    "SystemClock",
+    "TransientJobError",
+    "UnknownKind",
+    "Verdict",
+    "WaitTimeout",
+    "open",
+]

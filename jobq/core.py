@@ -1,0 +1,137 @@
+"""What every part of a job queue stands on: its store, its registrations, and the delivery of what happened."""
+
+import time
+
+from jobq.bus import Bus
+from jobq.clock import Clock
+from jobq.config import Config
+from jobq.database import Database, LiveRuns
+from jobq.errors import QueueClosed
+from jobq.gate import Gates
+from jobq.handler import AnyHandler
+from jobq.handlers import Handlers
+from jobq.model.job import KindInfo, Priority
+from jobq.model.redact import Redactor, clean
+from jobq.model.retry import RetryPolicy
+from jobq.store.base import KindRow, Store
+
+#: The queue of a kind that names none; it always exists.
+DEFAULT_QUEUE = "default"
+#: The attempts of a job where nobody names a number.
+DEFAULT_ATTEMPTS = 5
+#: How long, in seconds, a row of a kind that has no handler here is believed.
+_BELIEVED = 1.0
+
+
+class Core:
+    """The parts of a job queue and what they have in common; :class:`jobq.jobqueue.JobQueue` is the whole."""
+
+    def __init__(
+        self, *, database: Database, store: Store, config: Config, clock: Clock, redactor: Redactor
+    ) -> None:
+        self._database = database
+        self._store: Store | None = store
+        self._registered = 0
+        self._attached: list[Handlers] = []
+        self._rows: dict[str, tuple[float, KindInfo | None]] = {}
+        self.config = config
+        self.clock = clock
+        self.redactor = redactor
+        #: The merged view of all registries that this job queue was opened with, and of its own decorator.
+        self.handlers = Handlers()
+
+    @property
+    def store(self) -> Store:
+        """The store; raises QueueClosed after ``close()``."""
+        if self._store is None:
+            raise QueueClosed
+        return self._store
+
+    @property
+    def path(self) -> str:
+        """The absolute path of the database file."""
+        return self._database.path
+
+    @property
+    def bus(self) -> Bus:
+        """The bus, which all job queues of this file in this process share."""
+        return self._database.bus
+
+    @property
+    def gates(self) -> Gates:
+        """The gates of this process, shared in the same way."""
+        return self._database.gates
+
+    @property
+    def live(self) -> LiveRuns:
+        """The runs under way in this process, shared in the same way."""
+        return self._database.live
+
+    def clean(self, text: str) -> str:
+        """Return a text for people that can be stored: redacted, then cut to 500 characters."""
+        return clean(text, self.redactor)
+
+    def deliver(self) -> None:
+        """Tell the bus' listeners what the store has done; every verb ends with it."""
+        self._database.bus.deliver()
+
+    def register(self) -> None:
+        """Write the rows of kinds and queues for what was registered since the last time; nearly always nothing."""
+        version = self.handlers.version
+        if version != self._registered:
+            handlers = [handler for kind in self.handlers.kinds() if (handler := self.handlers.find(kind))]
+            rows = [self._row(handler) for handler in handlers]
+            queues = tuple(dict.fromkeys((*(row.queue for row in rows), *self.config.queues)))
+            self.store.register(rows, queues, self.handlers.retired())
+            self._registered = version
+
+    def policy(self, kind: str) -> RetryPolicy:
+        """Return how a kind is retried: its handler's policy here, else the configuration where the kind has no row.
+
+        A kind without a handler here is retried as its row says.
+        """
+        handler = self.handlers.find(kind)
+        if handler is not None:
+            return handler.retry or self.config.retry
+        row = self.kind_row(kind)
+        return self.config.retry if row is None or row.retry is None else RetryPolicy.from_json(row.retry)
+
+    def max_attempts(self, kind: str) -> int:
+        """Return how many attempts a job of this kind gets unless the enqueue says otherwise.
+
+        What its handler here declares, else the configuration, else the kind's row, else 5.
+        """
+        handler = self.handlers.find(kind)
+        declared = self.config.max_attempts if handler is None else handler.max_attempts or self.config.max_attempts
+        if declared is None and handler is None:
+            row = self.kind_row(kind)
+            declared = None if row is None else row.max_attempts
+        return declared or DEFAULT_ATTEMPTS
+
+    def cap(self, kind: str) -> int | None:
+        """Return how many jobs of this kind may run at once: the configured limit, else what its handler declares."""
+        handler = self.handlers.find(kind)
+        return self.config.kind_limits.get(kind, None if handler is None else handler.concurrency)
+
+    def kind_row(self, kind: str) -> KindInfo | None:
+        """Return what the database knows of a kind, as of the last second; None where it knows nothing.
+
+        Reading it costs more than an enqueue, so producers without the handler do not read it for each job.
+        """
+        now = time.monotonic()
+        read_at, row = self._rows.get(kind, (-_BELIEVED, None))
+        if now - read_at >= _BELIEVED:
+            row = next(iter(self.store.kinds((kind,))), None)
+            self._rows[kind] = (now, row)
+        return row
+
+    def _row(self, handler: AnyHandler) -> KindRow:
+        return KindRow(
+            name=handler.kind,
+            queue=handler.queue or DEFAULT_QUEUE,
+            priority=Priority.INGEST.value if handler.priority is None else handler.priority,
+            max_attempts=self.max_attempts(handler.kind),
+            max_deferrals=handler.max_deferrals,
+            cap=self.cap(handler.kind),
+            retry=self.policy(handler.kind).to_json(),
+        )

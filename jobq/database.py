@@ -1,0 +1,112 @@
+"""What all job queues of one file in one process share: the bus, the gates and the runs under way."""
+
+import atexit
+import os
+import shutil
+import tempfile
+import threading
+from collections.abc import Iterable
+
+from jobq import fork
+from jobq.bus import Bus
+from jobq.cancellation import CancelToken
+from jobq.gate import Gates
+
+
+class LiveRuns(dict[tuple[int, str], CancelToken]):
+    """The cancel tokens of the runs under way in this process, by job id and lease token.
+
+    Whoever runs a job puts its token here and takes it out again; single operations on a dict need no lock.
+    """
+
+    def of(self, ids: Iterable[int]) -> list[tuple[int, CancelToken]]:
+        """Return the job id and cancel token of each run under way of these jobs."""
+        if not self:
+            return []
+        wanted = frozenset(ids)
+        # Copied in one step: other threads come and go meanwhile.
+        return [(job_id, token) for (job_id, _), token in list(self.items()) if job_id in wanted]
+
+
+class Database:
+    """One file as this process sees it; made by :func:`acquire`, given back by :meth:`release`."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.bus = Bus()
+        self.gates = Gates()
+        self.live = LiveRuns()
+        self.users = 0
+        #: The directory that vanishes with the last user; None for a file of the host's.
+        self.directory: str | None = None
+        fork.register(self)
+
+    def keep_in(self, directory: str) -> None:
+        """Remove this directory when the last user is gone, and at the exit of this process, not of a forked child."""
+        self.directory = directory
+        self._owner = os.getpid()
+        atexit.register(self._remove)
+
+    def release(self) -> None:
+        """Give back one use; the last one forgets the database."""
+        key = os.path.realpath(self.path)
+        with _registry.lock:
+            self.users -= 1
+            if self.users == 0 and _registry.databases.get(key) is self:
+                del _registry.databases[key]
+        if self.users == 0 and self.directory is not None:
+            self._remove()
+            atexit.unregister(self._remove)
+
+    def before_fork(self) -> None:
+        """Do nothing: the locks of the bus and the gates are replaced in the child."""
+
+    def after_fork_in_parent(self) -> None:
+        """Do nothing."""
+
+    def after_fork_in_child(self) -> None:
+        """Forget the parent's runs and what it has still to tell; all permits are free."""
+        self.bus.after_fork()
+        self.gates.after_fork()
+        self.live.clear()
+
+    def _remove(self) -> None:
+        if self.directory is not None and self._owner == os.getpid():
+            shutil.rmtree(self.directory, ignore_errors=True)
+
+
+class _Registry:
+    """The databases in use by the real path of their file."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.databases: dict[str, Database] = {}
+        fork.register(self)
+
+    def before_fork(self) -> None:
+        self.lock.acquire()
+
+    def after_fork_in_parent(self) -> None:
+        self.lock.release()
+
+    def after_fork_in_child(self) -> None:
+        self.lock = threading.Lock()
+
+
+_registry = _Registry()
+
+
+def acquire(path: str) -> Database:
+    """Return the database of this file, the same one for every path that leads to it until the last user is gone."""
+    with _registry.lock:
+        database = _registry.databases.setdefault(os.path.realpath(path), Database(path))
+        database.users += 1
+        return database
+
+
+def acquire_temporary() -> Database:
+    """Return the database of a new file in a private directory, which is removed with its last user."""
+    directory = tempfile.mkdtemp(prefix="jobq-")
+    database = acquire(os.path.join(directory, "jobq.db"))
+    database.keep_in(directory)
+    return database

@@ -1,0 +1,113 @@
+"""From what an enqueue was told to a draft with every option resolved."""
+
+from typing import Any
+
+from jobq.arguments import (
+    check_delay,
+    check_id,
+    check_int,
+    check_key,
+    check_kind,
+    check_meta,
+    check_one_time,
+    check_priority,
+    check_queue,
+    check_run_at,
+    check_text,
+    check_word,
+)
+from jobq.core import DEFAULT_QUEUE, Core
+from jobq.errors import ArgumentError, RetiredKind, UnknownKind
+from jobq.handler import AnyHandler, Handler
+from jobq.model.job import Actor, KindInfo, Priority
+from jobq.model.payload import encode
+from jobq.newjob import NewJob
+from jobq.store.base import Draft
+
+_SYSTEM = Actor.SYSTEM.value
+_INGEST = Priority.INGEST.value
+
+
+def draft_of(core: Core, item: NewJob) -> Draft:
+    """Check what an enqueue was told and fill in what it was not.
+
+    Options come from the argument, else from the kind (its handler here, else its row), else from jobq's defaults;
+    the configuration's ``max_attempts`` stands between the handler and the row.
+    """
+    if not isinstance(item, NewJob):
+        raise ArgumentError("items", f"NewJob values are needed, not a {type(item).__name__}")
+    kind, handler, payload = _target(core, item)
+    if handler is None:
+        text, value, row = encode(payload, limit=core.config.payload_max_bytes), payload, core.kind_row(kind)
+    else:
+        text, value = handler.encode_payload(payload, limit=core.config.payload_max_bytes)
+        row = None
+    check_one_time(item.delay, item.run_at)
+    attempts, says = item.max_attempts, row if handler is None else handler
+    return Draft(
+        kind,
+        _queue(item, says),
+        text,
+        _priority(item, says),
+        core.max_attempts(kind) if attempts is None else check_int(attempts, argument="max_attempts", least=1),
+        None if says is None else says.max_deferrals,
+        0.0 if item.delay is None else check_delay(item.delay, core.clock.now()),
+        None if item.run_at is None else check_run_at(item.run_at),
+        _key(item, handler, value),
+        None if item.parent_id is None else check_id(item.parent_id, argument="parent_id"),
+        _SYSTEM if item.actor is None else check_word(item.actor, Actor, argument="actor").value,
+        None if item.tenant_id is None else check_text(item.tenant_id, argument="tenant_id"),
+        None if item.subject is None else check_text(item.subject, argument="subject"),
+        None if item.meta is None else check_meta(item.meta, limit=core.config.payload_max_bytes),
+    )
+
+
+def _target(core: Core, item: NewJob) -> tuple[str, AnyHandler | None, object]:
+    """Return the kind, its handler where it is registered here, and the payload."""
+    named = item.kind_or_payload
+    handlers = core.handlers
+    if isinstance(named, str):
+        handler = handlers.find(named)
+        kind = check_kind(named) if handler is None else named
+        if handlers.is_retired(kind):
+            raise RetiredKind(kind)
+        return kind, handler, item.payload
+    if isinstance(named, Handler):
+        if handlers.is_retired(named.kind):
+            raise RetiredKind(named.kind)
+        if handlers.find(named.kind) is not named:
+            raise UnknownKind(named.kind, fix="Open the job queue with handlers= that hold it, or use its name.")
+        return named.kind, named, item.payload
+    found = _by_class(core, named, item.payload)
+    return found.kind, found, named
+
+
+def _by_class(core: Core, value: object, payload: object) -> AnyHandler:
+    name = type(value).__qualname__
+    found = core.handlers.for_payload(type(value))
+    if not found:
+        raise UnknownKind(name)
+    if len(found) > 1:
+        kinds = ", ".join(sorted(handler.kind for handler in found))
+        raise ArgumentError("kind_or_payload", f"{name} is the payload of several kinds: {kinds}", fix="Name the kind.")
+    if payload is not None:
+        raise ArgumentError("payload", "it was given twice: the first argument is a payload already")
+    return found[0]
+
+
+def _queue(item: NewJob, kind: AnyHandler | KindInfo | None) -> str:
+    if item.queue is not None:
+        return check_queue(item.queue)
+    return (None if kind is None else kind.queue) or DEFAULT_QUEUE
+
+
+def _priority(item: NewJob, kind: AnyHandler | KindInfo | None) -> int:
+    if item.priority is not None:
+        return check_priority(item.priority)
+    return _INGEST if kind is None or kind.priority is None else kind.priority
+
+
+def _key(item: NewJob, handler: AnyHandler | None, value: Any) -> str | None:
+    if item.dedupe_key is not None:
+        return check_key(item.dedupe_key)
+    return None if handler is None else handler.key_of(value)

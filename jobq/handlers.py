@@ -1,0 +1,169 @@
+"""Registries of handlers.
+
+A module that has no job queue yet makes a :class:`Handlers` of its own. Each job queue has another, its merged view of
+everything that it was opened with; what is registered later, in either, shows in both.
+"""
+
+import threading
+import weakref
+from collections.abc import Callable
+from typing import Any, ParamSpec, Protocol, TypeVar, Unpack, overload
+
+from jobq.arguments import check_kind
+from jobq.enqueued import Enqueued
+from jobq.errors import ConfigError, NoQueueInstalled
+from jobq.handler import AnyHandler, Handler, HandlerOptions, Producer, make_handler
+from jobq.newjob import EnqueueOptions
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Attached(Protocol):
+    """A job queue, as a registry sees it."""
+
+    @property
+    def handlers(self) -> "Handlers":
+        """Its merged view."""
+        ...
+
+    def enqueue(
+        self, kind_or_payload: object, payload: object = None, **options: Unpack[EnqueueOptions]
+    ) -> Enqueued:
+        """Enqueue one job."""
+        ...
+
+
+class Handlers:
+    """Handlers by kind, and the kinds that are retired; safe to use from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._handlers: dict[str, AnyHandler] = {}
+        self._retired: set[str] = set()
+        self._by_type: dict[Any, tuple[AnyHandler, ...]] = {}
+        self._queues: tuple[weakref.ref[Attached], ...] = ()
+        #: Grows with each change, so that a job queue sees at a glance that it has something to register.
+        self.version = 0
+
+    @overload
+    def job(self, function: Callable[P, R], /) -> Handler[P, R]: ...
+
+    @overload
+    def job(self, function: None = None, /, **options: Unpack[HandlerOptions]) -> Callable[[Callable[P, R]], Handler[P, R]]: ...
+
+    def job(self, function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+        """Register a function as the handler of a kind; :class:`jobq.handler.HandlerOptions` lists the keywords.
+
+        Used as ``@handlers.job`` or ``@handlers.job(...)``. The function stays callable as it is.
+
+        Raises:
+            ConfigError: it is a coroutine or generator function, cannot be called with a payload, has types that
+                cannot be resolved or loaded, or its kind has a handler already.
+            ArgumentError: an option is out of its range.
+        """
+        if function is not None:
+            return self._register(make_handler(function, producer=self._producer, **options))
+        return lambda decorated: self._register(make_handler(decorated, producer=self._producer, **options))
+
+    def find(self, kind: str) -> AnyHandler | None:
+        """Return the handler of a kind, or None."""
+        return self._handlers.get(kind)
+
+    def for_payload(self, payload_type: type) -> tuple[AnyHandler, ...]:
+        """Return the handlers whose payload is of exactly this class."""
+        return self._by_type.get(payload_type, ())
+
+    def kinds(self) -> tuple[str, ...]:
+        """Return the kinds that have a handler, sorted."""
+        return tuple(sorted(self._handlers))
+
+    def retire(self, *kinds: str) -> None:
+        """Declare kinds that no longer exist: enqueueing one is refused, and its handler is dropped.
+
+        A starting runner cancels what still waits. Registering a handler for the kind again takes it back.
+        """
+        with self._lock:
+            for kind in kinds:
+                check_kind(kind)
+                for registry in self._audience():
+                    registry._change(kind, None)
+
+    def is_retired(self, kind: str) -> bool:
+        """Whether a kind was declared retired."""
+        return kind in self._retired
+
+    def retired(self) -> tuple[str, ...]:
+        """Return the kinds that were declared retired, sorted."""
+        return tuple(sorted(self._retired))
+
+    def attach(self, queue: Attached) -> None:
+        """Show everything that is registered here, now and later, in a job queue's merged view.
+
+        Raises:
+            ConfigError: the view has another handler for one of the kinds.
+        """
+        with self._lock:
+            view = queue.handlers
+            if view is not self:
+                for handler in self._handlers.values():
+                    view._refuse_second(handler)
+                for kind in self._retired:
+                    view._change(kind, None)
+                for kind, handler in self._handlers.items():
+                    view._change(kind, handler)
+            self._queues = (*self._attached(), weakref.ref(queue))
+
+    def detach(self, queue: Attached) -> None:
+        """Forget a job queue, which is about to be closed."""
+        with self._lock:
+            self._queues = tuple(one for one in self._attached() if one() is not queue)
+
+    def _register(self, handler: AnyHandler) -> AnyHandler:
+        with self._lock:
+            audience = self._audience()
+            for registry in audience:
+                registry._refuse_second(handler)
+            for registry in audience:
+                registry._change(handler.kind, handler)
+        return handler
+
+    def _refuse_second(self, handler: AnyHandler) -> None:
+        present = self._handlers.get(handler.kind)
+        if present is not None and present is not handler:
+            raise ConfigError(f"the kind {handler.kind!r} has a handler already", fix="Give one another name=.")
+
+    def _change(self, kind: str, handler: AnyHandler | None) -> None:
+        """Set the handler of a kind, or retire it where there is none."""
+        with self._lock:
+            handlers = {name: one for name, one in self._handlers.items() if name != kind}
+            if handler is None:
+                self._retired = self._retired | {kind}
+            else:
+                self._retired = self._retired - {kind}
+                handlers[kind] = handler
+            # Replaced, not changed: who reads meanwhile needs no lock.
+            self._handlers, self._by_type = handlers, _by_type(handlers)
+            self.version += 1
+
+    def _audience(self) -> "list[Handlers]":
+        views = [queue.handlers for one in self._queues if (queue := one()) is not None]
+        return [self, *(view for view in views if view is not self)]
+
+    def _attached(self) -> "tuple[weakref.ref[Attached], ...]":
+        return tuple(one for one in self._queues if one() is not None)
+
+    def _producer(self, kind: str) -> Producer:
+        queues = [queue for one in self._queues if (queue := one()) is not None]
+        if len(queues) != 1:
+            raise NoQueueInstalled(kind, attached=len(queues))
+        return queues[0]
+
+
+def _by_type(handlers: dict[str, AnyHandler]) -> dict[Any, tuple[AnyHandler, ...]]:
+    found: dict[Any, tuple[AnyHandler, ...]] = {}
+    for handler in handlers.values():
+        # A dict or a list names no kind, although a handler may declare that it takes one.
+        if isinstance(handler.payload_type, type) and handler.payload_type.__module__ != "builtins":
+            found[handler.payload_type] = (*found.get(handler.payload_type, ()), handler)
+    return found

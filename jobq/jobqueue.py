@@ -1,0 +1,97 @@
+"""The job queue: one database with all its verbs."""
+
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Any, ParamSpec, TypeVar, Unpack, overload
+
+from jobq.administration import Administration
+from jobq.gate import Gate
+from jobq.handler import Handler, HandlerOptions
+from jobq.handlers import Handlers
+from jobq.leasing import Leasing
+from jobq.model.lease import Claim, ClaimRequest, Settled, Settlement
+from jobq.producing import Producing
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class JobQueue(Producing, Administration, Leasing):
+    """One database and its verbs, as :func:`jobq.open` returns it; safe to use from any thread.
+
+    It produces and administers; :class:`jobq.Runner` consumes. It starts no thread. It may be left open over a fork:
+    both sides open the file anew with their next verb.
+    """
+
+    @overload
+    def job(self, function: Callable[P, R], /) -> Handler[P, R]: ...
+
+    @overload
+    def job(self, function: None = None, /, **options: Unpack[HandlerOptions]) -> Callable[[Callable[P, R]], Handler[P, R]]: ...
+
+    def job(self, function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+        """Register a function as the handler of a kind, as :meth:`jobq.Handlers.job` does."""
+        return self.handlers.job(**options) if function is None else self.handlers.job(function)
+
+    def gate(self, name: str, permits: int | None = None) -> Gate:
+        """Return the gate of this name, made by the first call with that many permits, or 1.
+
+        Raises:
+            ConfigError: it has another number of permits.
+        """
+        return self.gates.get(name, permits)
+
+    def claim(self, request: ClaimRequest) -> list[Claim]:
+        """Take jobs for worker threads, unsynced: what a power cut undoes, a lease's end would undo as well."""
+        claims = self.store.claim(request, durable=False)
+        self.deliver()
+        return claims
+
+    def settle(self, settlements: Sequence[Settlement]) -> list[Settled]:
+        """Write the ends of worker threads' runs, unsynced: what a power cut undoes runs once more."""
+        settled = self.store.settle(settlements, durable=False)
+        self.deliver()
+        return settled
+
+    def settle_and_claim(
+        self, settlements: Sequence[Settlement], request: ClaimRequest
+    ) -> tuple[list[Settled], list[Claim]]:
+        """Do both in one transaction, unsynced."""
+        done = self.store.settle_and_claim(settlements, request, durable=False)
+        self.deliver()
+        return done
+
+    def attach(self, *registries: Handlers) -> None:
+        """Take in the handlers of these registries, present and future ones.
+
+        Raises:
+            ConfigError: two of them have a handler for one kind.
+        """
+        for registry in registries:
+            registry.attach(self)
+            self._attached.append(registry)
+
+    def close(self) -> None:
+        """Give the database back; the last job queue of a file closes its handles. Closing twice does nothing.
+
+        Verbs then raise QueueClosed. Stop runners first.
+        """
+        store, self._store = self._store, None
+        if store is None:
+            return
+        for registry in self._attached:
+            registry.detach(self)
+        self.deliver()
+        store.close()
+        self._database.release()
+
+    def __enter__(self) -> "JobQueue":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<JobQueue {self.path!r}{' closed' if self._store is None else ''}>"

@@ -1,0 +1,209 @@
+"""Work for outside workers: leases, and the five verbs that end or prolong them."""
+
+import os
+import socket
+import threading
+from collections.abc import Iterable
+from datetime import datetime
+
+import attrs
+
+from jobq.arguments import check_int, check_length, check_run_at, check_text, names
+from jobq.core import Core
+from jobq.errors import ArgumentError, LeaseLost, PayloadError, PermanentJobError, TransientJobError
+from jobq.model.duration import Duration, to_seconds
+from jobq.model.effects import Verdict
+from jobq.model.instant import shift
+from jobq.model.job import FailureClass
+from jobq.model.lease import Claim, ClaimRequest, Lease, Settlement
+from jobq.model.outcome import Failed, Outcome, Postponed, Released, Succeeded
+from jobq.model.payload import decode, encode_result
+from jobq.model.redact import describe_error
+
+#: The most jobs that one call leases.
+MOST_LEASES = 1000
+
+
+class Leasing(Core):
+    """The verbs that take a lease, and :meth:`lease`, which makes them.
+
+    Each is synced like everything that is acknowledged to somebody. All are fenced by the lease's token alone, so a
+    lease may be kept as text by one process and ended by another. A lease that lapsed is still good while nobody took
+    the job over; a superseded one raises LeaseLost and writes nothing.
+    """
+
+    def lease(
+        self,
+        kinds: str | Iterable[str] | None = None,
+        queues: str | Iterable[str] | None = None,
+        *,
+        worker: str | None = None,
+        limit: int = 1,
+        length: Duration | None = None,
+    ) -> list[Lease]:
+        """Claim up to ``limit`` jobs for a worker outside, best first; nothing to claim is an empty list.
+
+        Of all kinds and queues where none are named. ``length`` is the configured lease unless named. Priorities,
+        pauses and caps hold as for worker threads. Gates do not: they belong to the threads of one process. A job whose
+        payload is no JSON any more fails and is left out.
+        """
+        seconds = self.config.lease if length is None else check_length(length, argument="length")
+        name = worker_name() if worker is None else check_text(worker, argument="worker")
+        count = check_int(limit, argument="limit", least=1, most=MOST_LEASES)
+        self.register()
+        request = ClaimRequest(
+            workers=(name,) * count,
+            lease_length=seconds,
+            kinds=names(kinds, argument="kinds"),
+            queues=names(queues, argument="queues"),
+            kind_limits=self.config.kind_limits,
+        )
+        claims = self.store.claim(request, durable=True)
+        self.deliver()
+        return self._leases([claim for claim in claims if self._readable(claim)])
+
+    def extend(self, lease: Lease, length: Duration | None = None) -> Lease:
+        """Renew a lease from now, for its own length or another; the answer says whether a cancel was asked.
+
+        Raises:
+            LeaseLost: its token is no longer the job's.
+        """
+        seconds = None if length is None else check_length(length, argument="length")
+        beats = self.store.extend(((lease.id, lease.token),), length=seconds, durable=True)
+        if not beats:
+            raise LeaseLost(lease.id)
+        return attrs.evolve(
+            lease, until=beats[0].until, length=seconds or lease.length, cancel_requested=beats[0].cancel_requested
+        )
+
+    def complete(self, lease: Lease, result: object = None) -> Verdict:
+        """End the run as succeeded; it has succeeded even where a cancel was asked.
+
+        Raises:
+            ResultError: the result is no JSON, too large, or refused by the kind's schema; the lease goes on.
+            LeaseLost: its token is no longer the job's.
+        """
+        limit = self.config.result_max_bytes
+        handler = self.handlers.find(lease.job.kind)
+        if handler is not None:
+            text = handler.encode_result(result, limit=limit)
+        else:
+            text = None if result is None else encode_result(result, limit=limit)
+        return self._settle(lease, Succeeded(text))
+
+    def fail(
+        self, lease: Lease, error: str | BaseException, *, code: str | None = None, permanent: bool = False
+    ) -> Verdict:
+        """End the run as a failed attempt; the answer is RETRIED, FAILED, or CANCELLED where a cancel was asked.
+
+        The text is redacted, then cut to 500 characters. ``code`` is kept as ``failure_reason``. A permanent failure,
+        as a PermanentJobError is one, is not tried again.
+
+        Raises:
+            LeaseLost: its token is no longer the job's.
+        """
+        return self._settle(lease, self._failure(error, code, permanent))
+
+    def defer(
+        self,
+        lease: Lease,
+        *,
+        delay: Duration | None = None,
+        until: datetime | None = None,
+        reason: str | None = None,
+    ) -> Verdict:
+        """Give the job back to come again later; the attempt is not counted, the reason is kept, redacted.
+
+        Exactly one of ``delay``, from now, and ``until`` is named.
+
+        Raises:
+            LeaseLost: its token is no longer the job's.
+        """
+        if (delay is None) == (until is None):
+            raise ArgumentError("delay", "name either delay or until")
+        if until is not None:
+            due = check_run_at(until, argument="until")
+        else:
+            seconds = max(0.0, to_seconds(delay or 0, argument="delay"))
+            due = shift(self.clock.now(), seconds, argument="delay")
+        return self._settle(lease, Postponed(until=due, reason=None if reason is None else self.clean(reason)))
+
+    def release(self, lease: Lease) -> Verdict:
+        """Give the job back unfinished, to be claimed at once; the attempt is not counted.
+
+        Raises:
+            LeaseLost: its token is no longer the job's.
+        """
+        return self._settle(lease, Released())
+
+    def _settle(self, lease: Lease, outcome: Outcome) -> Verdict:
+        policy = self.policy(lease.job.kind)
+        (settled,) = self.store.settle((Settlement(lease.id, lease.token, outcome, policy),), durable=True)
+        self.deliver()
+        if settled.verdict == Verdict.SUPERSEDED:
+            raise LeaseLost(lease.id)
+        return Verdict(settled.verdict)
+
+    def _failure(self, error: str | BaseException, code: str | None, permanent: bool) -> Failed:
+        kind = None
+        if isinstance(error, BaseException):
+            text = describe_error(error, self.redactor)
+            if isinstance(error, PermanentJobError | TransientJobError):
+                code, permanent = code or error.code, permanent or isinstance(error, PermanentJobError)
+                kind = FailureClass.TRANSIENT
+        else:
+            text = self.clean(check_error(error))
+        return Failed(
+            error=text,
+            reason=None if code is None else self.clean(check_text(code, argument="code")),
+            failure_class=FailureClass.UNRECOVERABLE if permanent else kind,
+            retryable=not permanent,
+        )
+
+    def _leases(self, claims: list[Claim]) -> list[Lease]:
+        if not claims:
+            return []
+        jobs = self.store.get([claim.id for claim in claims])
+        leases = []
+        for claim in claims:
+            job = jobs.get(claim.id)
+            # One that is gone again by now was taken over: its lease was shorter than this call.
+            if job is not None and job.token == claim.token and job.lease_until and job.lease_length:
+                leases.append(
+                    Lease(
+                        job=job,
+                        token=claim.token,
+                        worker=claim.worker,
+                        until=job.lease_until,
+                        length=job.lease_length,
+                        cancel_requested=job.cancel_requested_at is not None,
+                    )
+                )
+        return leases
+
+    def _readable(self, claim: Claim) -> bool:
+        try:
+            decode(claim.payload)
+        except PayloadError as error:
+            outcome = Failed(
+                error=describe_error(error, self.redactor),
+                reason="payload",
+                failure_class=FailureClass.UNRECOVERABLE,
+                retryable=False,
+            )
+            self.store.settle((Settlement(claim.id, claim.token, outcome),), durable=True)
+            self.deliver()
+            return False
+        return True
+
+
+def worker_name() -> str:
+    """Return the name of a worker that was given none: host, process and thread."""
+    return f"{socket.gethostname()}:{os.getpid()}:{threading.current_thread().name}"
+
+
+def check_error(error: object) -> str:
+    """Return the text of a failure; anything but text is refused."""
+    if not isinstance(error, str):
+        raise ArgumentError("error", f"a text or an exception is needed, not a {type(error).__name__}")
+    return error

@@ -1,0 +1,48 @@
+"""What may be said of a job when it is enqueued: the options, and one item of a batch."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import TypedDict
+
+import attrs
+
+from jobq.model.duration import Duration
+from jobq.model.job import JSON, Actor
+
+
+class EnqueueOptions(TypedDict, total=False):
+    """The keywords of ``enqueue``; one that is missing or None leaves the choice to the kind and the configuration."""
+
+    queue: str | None
+    priority: int | None
+    delay: Duration | None
+    run_at: datetime | None
+    dedupe_key: str | None
+    max_attempts: int | None
+    parent_id: int | None
+    actor: Actor | str | None
+    tenant_id: str | None
+    subject: str | None
+    meta: Mapping[str, JSON] | None
+
+
+@attrs.frozen
+class NewJob:
+    """One job of an ``enqueue_many``: what to run, with which payload, and the options of ``enqueue``.
+
+    It holds what it is given; ``enqueue_many`` checks it.
+    """
+
+    kind_or_payload: object
+    payload: object = None
+    queue: str | None = attrs.field(default=None, kw_only=True)
+    priority: int | None = attrs.field(default=None, kw_only=True)
+    delay: Duration | None = attrs.field(default=None, kw_only=True)
+    run_at: datetime | None = attrs.field(default=None, kw_only=True)
+    dedupe_key: str | None = attrs.field(default=None, kw_only=True)
+    max_attempts: int | None = attrs.field(default=None, kw_only=True)
+    parent_id: int | None = attrs.field(default=None, kw_only=True)
+    actor: Actor | str | None = attrs.field(default=None, kw_only=True)
+    tenant_id: str | None = attrs.field(default=None, kw_only=True)
+    subject: str | None = attrs.field(default=None, kw_only=True)
+    meta: Mapping[str, JSON] | None = attrs.field(default=None, kw_only=True)

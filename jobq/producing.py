@@ -1,0 +1,97 @@
+"""Enqueueing: arguments become drafts, drafts become rows."""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from itertools import islice
+
+from jobq.arguments import check_int
+from jobq.drafting import draft_of
+from jobq.enqueued import Enqueued
+from jobq.log import get_logger
+from jobq.model.duration import Duration
+from jobq.model.job import JSON, Actor
+from jobq.newjob import NewJob
+from jobq.store.base import Placed
+from jobq.waiting import Waiting
+
+logger = get_logger(__name__)
+
+
+class Producing(Waiting):
+    """The verbs that make jobs."""
+
+    def enqueue(
+        self,
+        kind_or_payload: object,
+        payload: object = None,
+        *,
+        queue: str | None = None,
+        priority: int | None = None,
+        delay: Duration | None = None,
+        run_at: datetime | None = None,
+        dedupe_key: str | None = None,
+        max_attempts: int | None = None,
+        parent_id: int | None = None,
+        actor: Actor | str | None = None,
+        tenant_id: str | None = None,
+        subject: str | None = None,
+        meta: Mapping[str, JSON] | None = None,
+    ) -> Enqueued:
+        """Store one job and return its id; it is acknowledged, so it survives the death of this process.
+
+        The job is named by a kind and a JSON payload, by a handler and its payload, or by a payload value of a
+        registered class. What is not named comes from the kind, then from the configuration. ``delay`` counts from the
+        insert, a negative one means now; ``run_at`` is an aware datetime. With a dedupe key that a queued or running
+        job of this kind holds, that job is the answer and ``created`` is False.
+
+        Raises:
+            ArgumentError: an option is malformed or out of range.
+            PayloadError: the payload is no JSON, or does not fit its kind; PayloadTooLarge is one.
+            UnknownKind: nobody registered the payload's class or the handler here.
+            RetiredKind: the kind is retired.
+            DedupeConflict: a job of another kind holds the key.
+            JobNotFound: there is no job ``parent_id``.
+        """
+        item = NewJob(
+            kind_or_payload,
+            payload,
+            queue=queue,
+            priority=priority,
+            delay=delay,
+            run_at=run_at,
+            dedupe_key=dedupe_key,
+            max_attempts=max_attempts,
+            parent_id=parent_id,
+            actor=actor,
+            tenant_id=tenant_id,
+            subject=subject,
+            meta=meta,
+        )
+        draft = draft_of(self, item)
+        self.register()
+        (placed,) = self.store.enqueue((draft,))
+        self.deliver()
+        logger.info(
+            "jobq.job.enqueued", job_id=placed.id, kind=draft.kind, queue=draft.queue, created=placed.created
+        )
+        return self._enqueued(placed)
+
+    def enqueue_many(self, items: Iterable[NewJob], *, chunk: int | None = None) -> list[Enqueued]:
+        """Store many jobs in one transaction, or in one for each ``chunk`` of them; answers come in input order.
+
+        Dedupe keys hold inside the batch too. What is refused leaves its whole transaction unwritten; with ``chunk``
+        the chunks before it stand. The rest is as in :meth:`enqueue`.
+        """
+        size = None if chunk is None else check_int(chunk, argument="chunk", least=1)
+        source = iter(items)
+        answers: list[Enqueued] = []
+        while drafts := [draft_of(self, item) for item in islice(source, size)]:
+            self.register()
+            placed = self.store.enqueue(drafts)
+            self.deliver()
+            logger.info("jobq.job.enqueued", count=len(placed), created=sum(one.created for one in placed))
+            answers.extend(map(self._enqueued, placed))
+        return answers
+
+    def _enqueued(self, placed: Placed) -> Enqueued:
+        return Enqueued(placed.id, placed.created, load=placed.load, wait=self.wait)
