@@ -1,16 +1,14 @@
 """What every part of a job queue stands on: its store, its registrations, and the delivery of what happened."""
 
-import time
-
 from jobq.bus import Bus
 from jobq.clock import Clock
 from jobq.config import Config
 from jobq.database import Database, LiveRuns
-from jobq.errors import QueueClosed
+from jobq.errors import ArgumentError, QueueClosed
 from jobq.gate import Gates
 from jobq.handler import AnyHandler
 from jobq.handlers import Handlers
-from jobq.model.job import KindInfo, Priority
+from jobq.model.job import Priority
 from jobq.model.redact import Redactor, clean
 from jobq.model.retry import RetryPolicy
 from jobq.store.base import KindRow, Store
@@ -19,8 +17,6 @@ from jobq.store.base import KindRow, Store
 DEFAULT_QUEUE = "default"
 #: The attempts of a job where nobody names a number.
 DEFAULT_ATTEMPTS = 5
-#: How long, in seconds, a row of a kind that has no handler here is believed.
-_BELIEVED = 1.0
 
 
 class Core:
@@ -33,7 +29,6 @@ class Core:
         self._store: Store | None = store
         self._registered = 0
         self._attached: list[Handlers] = []
-        self._rows: dict[str, tuple[float, KindInfo | None]] = {}
         self.config = config
         self.clock = clock
         self.redactor = redactor
@@ -93,8 +88,11 @@ class Core:
         handler = self.handlers.find(kind)
         if handler is not None:
             return handler.retry or self.config.retry
-        row = self.kind_row(kind)
-        return self.config.retry if row is None or row.retry is None else RetryPolicy.from_json(row.retry)
+        row = self.store.declared(kind)
+        try:
+            return self.config.retry if row is None else RetryPolicy.from_json(row.retry)
+        except ArgumentError:  # broken by hand
+            return self.config.retry
 
     def max_attempts(self, kind: str) -> int:
         """Return how many attempts a job of this kind gets unless the enqueue says otherwise.
@@ -102,28 +100,20 @@ class Core:
         What its handler here declares, else the configuration, else the kind's row, else 5.
         """
         handler = self.handlers.find(kind)
-        declared = self.config.max_attempts if handler is None else handler.max_attempts or self.config.max_attempts
-        if declared is None and handler is None:
-            row = self.kind_row(kind)
-            declared = None if row is None else row.max_attempts
-        return declared or DEFAULT_ATTEMPTS
+        return self.attempts(handler, None if handler is not None else self.store.declared(kind))
+
+    def attempts(self, handler: AnyHandler | None, row: KindRow | None) -> int:
+        """Return the same for a kind that was looked up already: its handler here, else its row."""
+        if handler is not None and handler.max_attempts is not None:
+            return handler.max_attempts
+        if self.config.max_attempts is not None:
+            return self.config.max_attempts
+        return DEFAULT_ATTEMPTS if row is None else row.max_attempts
 
     def cap(self, kind: str) -> int | None:
         """Return how many jobs of this kind may run at once: the configured limit, else what its handler declares."""
         handler = self.handlers.find(kind)
         return self.config.kind_limits.get(kind, None if handler is None else handler.concurrency)
-
-    def kind_row(self, kind: str) -> KindInfo | None:
-        """Return what the database knows of a kind, as of the last second; None where it knows nothing.
-
-        Reading it costs more than an enqueue, so producers without the handler do not read it for each job.
-        """
-        now = time.monotonic()
-        read_at, row = self._rows.get(kind, (-_BELIEVED, None))
-        if now - read_at >= _BELIEVED:
-            row = next(iter(self.store.kinds((kind,))), None)
-            self._rows[kind] = (now, row)
-        return row
 
     def _row(self, handler: AnyHandler) -> KindRow:
         return KindRow(

@@ -19,10 +19,10 @@ from jobq.arguments import (
 from jobq.core import DEFAULT_QUEUE, Core
 from jobq.errors import ArgumentError, RetiredKind, UnknownKind
 from jobq.handler import AnyHandler, Handler
-from jobq.model.job import Actor, KindInfo, Priority
+from jobq.model.job import Actor, Priority
 from jobq.model.payload import encode
 from jobq.newjob import NewJob
-from jobq.store.base import Draft
+from jobq.store.base import Draft, KindRow
 
 _SYSTEM = Actor.SYSTEM.value
 _INGEST = Priority.INGEST.value
@@ -38,7 +38,7 @@ def draft_of(core: Core, item: NewJob) -> Draft:
         raise ArgumentError("items", f"NewJob values are needed, not a {type(item).__name__}")
     kind, handler, payload = _target(core, item)
     if handler is None:
-        text, value, row = encode(payload, limit=core.config.payload_max_bytes), payload, core.kind_row(kind)
+        text, value, row = encode(payload, limit=core.config.payload_max_bytes), payload, core.store.declared(kind)
     else:
         text, value = handler.encode_payload(payload, limit=core.config.payload_max_bytes)
         row = None
@@ -49,7 +49,7 @@ def draft_of(core: Core, item: NewJob) -> Draft:
         _queue(item, says),
         text,
         _priority(item, says),
-        core.max_attempts(kind) if attempts is None else check_int(attempts, argument="max_attempts", least=1),
+        core.attempts(handler, row) if attempts is None else check_int(attempts, argument="max_attempts", least=1),
         None if says is None else says.max_deferrals,
         0.0 if item.delay is None else check_delay(item.delay, core.clock.now()),
         None if item.run_at is None else check_run_at(item.run_at),
@@ -95,13 +95,13 @@ def _by_class(core: Core, value: object, payload: object) -> AnyHandler:
     return found[0]
 
 
-def _queue(item: NewJob, kind: AnyHandler | KindInfo | None) -> str:
+def _queue(item: NewJob, kind: AnyHandler | KindRow | None) -> str:
     if item.queue is not None:
         return check_queue(item.queue)
     return (None if kind is None else kind.queue) or DEFAULT_QUEUE
 
 
-def _priority(item: NewJob, kind: AnyHandler | KindInfo | None) -> int:
+def _priority(item: NewJob, kind: AnyHandler | KindRow | None) -> int:
     if item.priority is not None:
         return check_priority(item.priority)
     return _INGEST if kind is None or kind.priority is None else kind.priority

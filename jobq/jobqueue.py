@@ -27,7 +27,9 @@ class JobQueue(Producing, Administration, Leasing):
     def job(self, function: Callable[P, R], /) -> Handler[P, R]: ...
 
     @overload
-    def job(self, function: None = None, /, **options: Unpack[HandlerOptions]) -> Callable[[Callable[P, R]], Handler[P, R]]: ...
+    def job(
+        self, function: None = None, /, **options: Unpack[HandlerOptions]
+    ) -> Callable[[Callable[P, R]], Handler[P, R]]: ...
 
     def job(self, function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
         """Register a function as the handler of a kind, as :meth:`jobq.Handlers.job` does."""

@@ -211,6 +211,12 @@ class Store(Protocol):
     def kinds(self, names: Sequence[str] | None = None) -> list[KindInfo]:
         """Return every kind by name, or those named that exist."""
 
+    def declared(self, kind: str) -> KindRow | None:
+        """Return what the last registration said of a kind, None where there was none.
+
+        Unlike :meth:`kinds` it counts no jobs, so a producer without the handler may ask for each enqueue.
+        """
+
     def cancel_requests(self) -> list[tuple[int, str]]:
         """Return (job id, token) of every running job that was asked to cancel."""
 

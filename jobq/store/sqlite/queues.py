@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 
 import apsw
 
@@ -43,6 +44,11 @@ SELECT name, queue, priority, max_attempts, max_deferrals, cap, retry, retired,
 FROM jobq_kind
 """
 ALL_KINDS = KINDS + "ORDER BY name"
+# The primary key; a row without a queue was made by an enqueue, not by a registration.
+DECLARED = """
+SELECT name, queue, priority, max_attempts, max_deferrals, cap, retry FROM jobq_kind
+WHERE name = ? AND queue IS NOT NULL
+"""
 SOME_KINDS = KINDS + "WHERE name IN (SELECT value FROM json_each(?)) ORDER BY name"
 
 
@@ -112,6 +118,19 @@ def kinds(conn: apsw.Connection, wanted: Sequence[str] | None) -> list[KindInfo]
         )
         for row in cursor.fetchall()
     ]
+
+
+def declared(conn: apsw.Connection, kind: str) -> KindRow | None:
+    """Return what a kind's registration said, if there was one."""
+    row: Any = conn.execute(DECLARED, (kind,)).fetchone()
+    if row is None:
+        return None
+    try:
+        retry = json.loads(row[-1])
+    except ValueError:
+        retry = None
+    # A policy that somebody broke by hand is the default one; the kind's jobs go on.
+    return KindRow(*row[:-1], retry if isinstance(retry, dict) else {})
 
 
 def _require(conn: apsw.Connection, queue: str) -> None:

@@ -160,6 +160,10 @@ class SqliteStore:
         """Return kinds."""
         return self._read(lambda conn: queues.kinds(conn, names))
 
+    def declared(self, kind: str) -> KindRow | None:
+        """Return a kind's registration."""
+        return self._read(lambda conn: queues.declared(conn, kind))
+
     def cancel_requests(self) -> list[tuple[int, str]]:
         """Return the running jobs that were asked to cancel."""
         return self._read(cancel.requests)
