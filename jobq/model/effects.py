@@ -4,11 +4,11 @@ Pure functions of the row's facts and of the moment; :mod:`jobq.model.state_mach
 """
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import NamedTuple
 
-from jobq.model.instant import shift
+from jobq.model.instant import MAX
 from jobq.model.job import FailureClass, JobState
 from jobq.model.outcome import Cancelled, Expired, Failed, Outcome, Postponed, Succeeded
 from jobq.model.retry import RetryPolicy
@@ -139,9 +139,9 @@ def succeed(facts: Facts, moment: Moment) -> Decision:
 
 
 def retry(facts: Facts, moment: Moment) -> Decision:
-    """run_at = now + delay(n), counted from now and not from the old due time."""
-    run_at = shift(moment.now, moment.policy.delay(facts.attempts, moment.roll), argument="retry delay")
-    return _counted(facts, moment, run_at)
+    """run_at = now + delay(n), counted from now and not from the old due time; the last instant there is at most."""
+    delay = timedelta(seconds=moment.policy.delay(facts.attempts, moment.roll))
+    return _counted(facts, moment, moment.now + min(delay, MAX - moment.now))
 
 
 def fail(facts: Facts, moment: Moment) -> Decision:
