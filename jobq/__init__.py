@@ -41,6 +41,7 @@ from jobq.handlers import Handlers
 from jobq.jobqueue import JobQueue
 from jobq.model.effects import Verdict
 from jobq.model.events import Event, HealthChanged, JobStateChanged, JobStuck, QueueStateChanged
+from jobq.model.finding import Finding
 from jobq.model.job import (
     Actor,
     FailureClass,
@@ -80,6 +81,7 @@ __all__ = [
     "Enqueued",
     "Event",
     "FailureClass",
+    "Finding",
     "ForeignHandle",
     "ForkedHandle",
     "Gate",

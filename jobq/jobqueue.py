@@ -5,6 +5,7 @@ from types import TracebackType
 from typing import Any, ParamSpec, TypeVar, Unpack, overload
 
 from jobq.administration import Administration
+from jobq.doctor import Doctor
 from jobq.gate import Gate
 from jobq.handler import Handler, HandlerOptions
 from jobq.handlers import Handlers
@@ -16,7 +17,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class JobQueue(Producing, Administration, Leasing):
+class JobQueue(Producing, Administration, Leasing, Doctor):
     """One database and its verbs, as :func:`jobq.open` returns it; safe to use from any thread.
 
     It produces and administers; :class:`jobq.Runner` consumes. It starts no thread. It may be left open over a fork:

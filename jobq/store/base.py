@@ -16,6 +16,7 @@ from enum import StrEnum
 from typing import NamedTuple, Protocol
 
 from jobq.model.effects import Verdict
+from jobq.model.finding import Finding
 from jobq.model.job import JSON, Actor, Job, JobInfo, JobState, KindInfo, LoggedChange, QueueInfo, Requeued, Run
 from jobq.model.lease import Beat, Claim, ClaimRequest, Settled, Settlement
 from jobq.model.runner import Outlook as Outlook
@@ -234,6 +235,9 @@ class Store(Protocol):
 
     def runners(self) -> list[RunnerRow]:
         """Return the rows of all runners, those of dead ones included."""
+
+    def examine(self) -> list[Finding]:
+        """Look for what is wrong with the file, the library and this process's use of them; one finding a check."""
 
     def checkpoint(self) -> None:
         """Keep the files of the database small; cheap when there is nothing to do."""

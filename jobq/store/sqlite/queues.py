@@ -130,7 +130,7 @@ def declared(conn: apsw.Connection, kind: str) -> KindRow | None:
     except ValueError:
         retry = None
     # A policy that somebody broke by hand is the default one; the kind's jobs go on.
-    return KindRow(*row[:-1], retry if isinstance(retry, dict) else {})
+    return KindRow(*row)._replace(retry=retry if isinstance(retry, dict) else {})
 
 
 def _require(conn: apsw.Connection, queue: str) -> None:

@@ -10,10 +10,11 @@ import apsw
 
 from jobq.model.effects import Verdict
 from jobq.model.events import Change
+from jobq.model.finding import Finding
 from jobq.model.job import Actor, Job, JobInfo, JobState, KindInfo, LoggedChange, QueueInfo, Requeued, Run
 from jobq.model.lease import Beat, Claim, ClaimRequest, Settled, Settlement
 from jobq.store.base import Draft, Durability, Filter, KindRow, Outlook, Placed, RunnerRow
-from jobq.store.sqlite import cancel, claim, enqueue, lookup, queues, requeue, reschedule, runners, settle
+from jobq.store.sqlite import cancel, claim, enqueue, examine, lookup, queues, requeue, reschedule, runners, settle
 from jobq.store.sqlite.engine import Engine
 
 T = TypeVar("T")
@@ -187,6 +188,10 @@ class SqliteStore:
     def runners(self) -> list[RunnerRow]:
         """Return the runners' rows."""
         return self._read(runners.runners)
+
+    def examine(self) -> list[Finding]:
+        """Look for trouble."""
+        return examine.examine(self.engine)
 
     def checkpoint(self) -> None:
         """Keep the files small."""
