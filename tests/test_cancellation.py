@@ -147,53 +147,75 @@ def test_wait_is_woken_by_a_request_from_another_thread() -> None:
     assert answers == [True]
 
 
-def test_request_racing_with_wait_is_never_missed() -> None:
-    """Whichever of request and wait comes first, the wait ends."""
+class _LockThatLosesTheRace:
+    """A lock at which a request comes in first, once."""
+
+    def __init__(self, token: CancelToken) -> None:
+        self._token = token
+        self._lock = threading.Lock()
+        self._armed = True
+
+    def __enter__(self) -> None:
+        if self._armed:
+            self._armed = False
+            assert self._token.request(CancelReason.USER)
+        self._lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+
+def test_request_between_the_look_and_the_wait_is_not_missed(clock: FakeClock) -> None:
+    """A request that comes in after a wait looked and before it waits ends it without a pause."""
+    token = CancelToken(clock)
+    token._lock = _LockThatLosesTheRace(token)  # type: ignore[assignment]
+
+    assert token.wait("1h")
+    assert clock.now() == datetime(2024, 1, 1, tzinfo=UTC)
+
+
+def test_request_between_the_look_and_on_cancel_is_not_missed(clock: FakeClock) -> None:
+    """A request that comes in while a callback is added calls it back once."""
+    token = CancelToken(clock)
+    callback, wait = _callback_thread(token)
+    token._lock = _LockThatLosesTheRace(token)  # type: ignore[assignment]
+
+    token.on_cancel(callback)
+
+    wait()
+
+
+def test_request_racing_with_wait_and_on_cancel() -> None:
+    """Threads that wait and add callbacks while others ask all come to an end, each callback called once."""
     clock = SystemClock()
-    for _ in range(300):
+    for _ in range(200):
         token = CancelToken(clock)
-        barrier = threading.Barrier(2)
-
-        def wait(token: CancelToken = token, barrier: threading.Barrier = barrier) -> None:
-            barrier.wait(PATIENCE)
-            token.wait(3_600)
-
-        waiter = threading.Thread(target=wait, daemon=True)
-        waiter.start()
-        barrier.wait(PATIENCE)
-        token.request(CancelReason.USER)
-        waiter.join(PATIENCE)
-
-        assert not waiter.is_alive()
-
-
-def test_request_racing_with_on_cancel_calls_back_exactly_once() -> None:
-    """A callback added while the request comes in is called once, neither twice nor never."""
-    clock = SystemClock()
-    calls: list[int] = []
-    for number in range(300):
-        token = CancelToken(clock)
-        barrier = threading.Barrier(2)
+        barrier = threading.Barrier(3)
+        calls: list[int] = []
         called = threading.Event()
 
-        def callback(number: int = number, called: threading.Event = called) -> None:
-            calls.append(number)
+        def callback(calls: list[int] = calls, called: threading.Event = called) -> None:
+            calls.append(1)
             called.set()
 
-        def add(
-            token: CancelToken = token, barrier: threading.Barrier = barrier, callback: Callable[[], None] = callback
-        ) -> None:
+        def run(step: Callable[[], object], barrier: threading.Barrier = barrier) -> None:
             barrier.wait(PATIENCE)
-            token.on_cancel(callback)
+            step()
 
-        adder = threading.Thread(target=add)
-        adder.start()
-        barrier.wait(PATIENCE)
-        token.request(CancelReason.USER)
-        adder.join(PATIENCE)
+        steps: list[Callable[[], object]] = [
+            lambda token=token: token.wait(3_600),  # type: ignore[misc]
+            lambda token=token, callback=callback: token.on_cancel(callback),  # type: ignore[misc]
+            lambda token=token: token.request(CancelReason.USER),  # type: ignore[misc]
+        ]
+        threads = [threading.Thread(target=run, args=(step,), daemon=True) for step in steps]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(PATIENCE)
+
+        assert not any(thread.is_alive() for thread in threads)
         assert called.wait(PATIENCE)
-
-    assert calls == list(range(300))
+        assert calls == [1]
 
 
 def test_only_one_of_many_requests_wins() -> None:

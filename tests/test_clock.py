@@ -29,6 +29,29 @@ def test_system_clock_wait_ends_early_when_the_event_is_set() -> None:
     assert SystemClock().wait(event, 1e12)
 
 
+class _Recorder(threading.Event):
+    """An event that notes how long it was asked to wait."""
+
+    timeouts: list[float]
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Note the timeout and give up at once."""
+        assert timeout is not None
+        self.timeouts.append(timeout)
+        return False
+
+
+def test_system_clock_wait_asks_for_no_more_than_the_system_can_count() -> None:
+    """A wait of ten thousand years is cut to the longest there is, a negative one to none."""
+    event = _Recorder()
+    event.timeouts = []
+
+    for seconds in (3e11, 5.0, -5.0):
+        SystemClock().wait(event, seconds)
+
+    assert event.timeouts == [threading.TIMEOUT_MAX, 5.0, 0.0]
+
+
 @pytest.mark.parametrize("seconds", [0.0, -1.0, 0.001])
 def test_system_clock_wait_gives_up(seconds: float) -> None:
     """An event that nobody sets is reported as such when the time is over."""

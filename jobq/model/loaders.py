@@ -131,10 +131,8 @@ def _class_loader(cls: type, fields: list[_Field], *, refuse_unknown: bool) -> L
             raise _at(key_step(stranger), f"{cls.__name__} has no such field")
         try:
             return cls(**arguments)
-        except Exception as error:
-            refusal = type(error).__name__
-        # Outside the block: the exception, whose text may quote the payload, must not hang on as the context.
-        raise Misfit(f"{cls.__name__} refused it ({refusal})")
+        except Exception as error:  # validators raise what they like, and its text may quote the payload
+            raise Misfit(f"{cls.__name__} refused it ({type(error).__name__})") from None
 
     return load
 

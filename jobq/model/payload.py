@@ -68,6 +68,7 @@ class AttrsCodec:
             return load(value)
         except Misfit as misfit:
             path, problem = misfit.path, misfit.problem
+        # Outside the block: what a validator raised, whose text may quote the payload, must not hang on as the context.
         raise PayloadError(f"${path}", problem)
 
     def dump(self, value: object) -> JSON:

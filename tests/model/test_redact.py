@@ -18,6 +18,7 @@ SECRETS = [
     pytest.param('{"password": "hunter2", "a": 1}', '{"password": "[redacted]", "a": 1}', id="json"),
     pytest.param("{'api_key': 'hunter2', 'a': 1}", "{'api_key': '[redacted]', 'a': 1}", id="repr"),
     pytest.param('{"token":123,"user":"bob"}', '{"token":[redacted],"user":"bob"}', id="json-number"),
+    pytest.param("token:123,hunter2 a", "token:[redacted] a", id="number-and-more"),
     pytest.param(r'{\"token\":\"hunter2\",\"a\":1}', r'{\"token\":\"[redacted]\",\"a\":1}', id="escaped-json"),
     pytest.param('"secrets": ["hunter2", {"a": "hunter2"}], "b": 1', '"secrets": [redacted], "b": 1', id="nested"),
     pytest.param('password="hun\\"hunter2" bob', 'password="[redacted]" bob', id="quote-in-quotes"),
