@@ -194,12 +194,16 @@ class _Lane(Generic[Item]):
 
     def drain(self) -> None:
         # The second look after letting go finds what came between the last look and the release.
-        while self.pending and self._busy.acquire(blocking=False):
+        while self.pending:
+            # Kept, because a listener may fork, and the child gets a new lock in the middle of this.
+            busy = self._busy
+            if not busy.acquire(blocking=False):
+                return
             try:
                 while self.pending:
                     self._hand_on(self.pending.popleft())
             finally:
-                self._busy.release()
+                busy.release()
 
     def after_fork(self) -> None:
         self._busy = threading.Lock()

@@ -17,6 +17,7 @@ def examine(engine: Engine) -> list[Finding]:
     copies = "its own copy" if apsw.using_amalgamation else "the system's copy"
     foreign = engine.foreign_handles()
     wal, journal = status.wal_bytes, status.journal_mode
+    size = status.pages * status.page_size / _MEBIBYTE
     return [
         Finding(check="library", ok=True, detail=f"SQLite {status.library}, apsw uses {copies}"),
         Finding(
@@ -34,7 +35,7 @@ def examine(engine: Engine) -> list[Finding]:
         Finding(
             check="size",
             ok=wal <= _LARGE_WAL,
-            detail=f"database {status.pages * status.page_size / _MEBIBYTE:.1f} MiB, write-ahead log {wal / _MEBIBYTE:.1f} MiB",
+            detail=f"database {size:.1f} MiB, write-ahead log {wal / _MEBIBYTE:.1f} MiB",
             fix=None if wal <= _LARGE_WAL else "Look for a program that keeps a read transaction open on the file.",
         ),
     ]

@@ -1,0 +1,383 @@
+"""The bus and its streams."""
+
+import threading
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import ClassVar
+
+import attrs
+import pytest
+
+from jobq.bus import Bus
+from jobq.errors import ArgumentError
+from jobq.model.events import Change, Event, JobStateChanged, QueueStateChanged
+from jobq.model.job import JobState
+from tests.conftest import PATIENCE, ErrorLog
+
+NOW = datetime(2024, 1, 1, tzinfo=UTC)
+
+
+@attrs.frozen(kw_only=True)
+class Said(Event):
+    """An event of a host."""
+
+    text: str
+
+
+@attrs.frozen(kw_only=True)
+class Shouted(Said):
+    """A special case of it."""
+
+
+@attrs.frozen(kw_only=True)
+class Whispered(Event):
+    """A private event of a host."""
+
+    private: ClassVar[bool] = True
+    text: str
+
+
+def change(job_id: int, state: JobState = JobState.QUEUED) -> Change:
+    """Return a change as a store feeds it."""
+    return Change(job_id, "mail", "default", None, state, 0, NOW, NOW)
+
+
+@pytest.fixture
+def bus() -> Bus:
+    """A bus of its own."""
+    return Bus()
+
+
+def test_subscribe_tells_a_committed_change_as_an_event(bus: Bus) -> None:
+    """A fed change reaches the listener as the public value, once it is delivered."""
+    told: list[JobStateChanged] = []
+    bus.subscribe(JobStateChanged, told.append)
+
+    bus.feed([change(7)])
+
+    assert told == []
+    bus.deliver()
+    assert told == [
+        JobStateChanged(
+            job_id=7, kind="mail", queue="default", previous=None, state=JobState.QUEUED, attempt=0, at=NOW
+        )
+    ]
+
+
+def test_subscribe_tells_subclasses_and_no_other_type(bus: Bus) -> None:
+    """A listener hears the events of its type and of subclasses only."""
+    told: list[Said] = []
+    bus.subscribe(Said, told.append)
+
+    bus.publish(Said(text="a"))
+    bus.publish(Shouted(text="b"))
+    bus.publish(Whispered(text="c"))
+
+    assert told == [Said(text="a"), Shouted(text="b")]
+
+
+def test_subscribe_after_an_event_of_the_type_was_told(bus: Bus) -> None:
+    """A listener that comes later hears what is published from then on."""
+    early: list[Said] = []
+    late: list[Said] = []
+    bus.subscribe(Said, early.append)
+    bus.publish(Said(text="a"))
+
+    bus.subscribe(Said, late.append)
+    bus.publish(Said(text="b"))
+
+    assert (len(early), late) == (2, [Said(text="b")])
+
+
+def test_subscription_closed_hears_nothing_more(bus: Bus) -> None:
+    """Closing ends one subscription of a listener, also when it is closed twice."""
+    told: list[Said] = []
+    kept = bus.subscribe(Said, told.append)
+    with bus.subscribe(Said, told.append) as ended:
+        pass
+    ended.close()
+
+    bus.publish(Said(text="a"))
+
+    assert len(told) == 1
+    kept.close()
+
+
+def test_events_keep_the_order_of_the_feed(bus: Bus) -> None:
+    """What is fed first is told first, over types."""
+    told: list[Event] = []
+    bus.subscribe(Event, told.append)
+
+    bus.feed([change(1), change(2)])
+    bus.publish(Said(text="a"))
+
+    assert [getattr(event, "job_id", None) for event in told] == [1, 2, None]
+
+
+def test_listener_that_publishes_is_heard_after_the_current_event(bus: Bus) -> None:
+    """What a listener causes follows the event that it is about."""
+    told: list[str] = []
+
+    def echo(event: Said) -> None:
+        if event.text == "a":
+            bus.publish(Said(text="echo"))
+
+    bus.subscribe(Said, echo)
+    bus.subscribe(Said, lambda event: told.append(event.text))
+
+    bus.publish(Said(text="a"))
+
+    assert told == ["a", "echo"]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [pytest.param(ValueError("secret"), id="error"), pytest.param(SystemExit(3), id="exit")],
+)
+def test_b58_listener_that_raises_is_logged_and_skipped(
+    bus: Bus, errors: ErrorLog, error: BaseException, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The other listeners hear the event; the log names the listener and not the error's text."""
+    told: list[Said] = []
+
+    def broken(_: Said) -> None:
+        raise error
+
+    bus.subscribe(Said, broken)
+    bus.subscribe(Said, told.append)
+
+    bus.publish(Said(text="a"))
+
+    assert told == [Said(text="a")]
+    assert errors.take() == ["jobq.bus.listener_failed"]
+    assert "broken" in caplog.text
+    assert "secret" not in caplog.text
+
+
+def test_listener_that_raises_keyboard_interrupt_stops_the_caller(bus: Bus) -> None:
+    """Ctrl-C reaches whoever pressed it, and the bus goes on afterwards."""
+    told: list[Said] = []
+
+    def interrupted(event: Said) -> None:
+        if event.text == "a":
+            raise KeyboardInterrupt
+        told.append(event)
+
+    bus.subscribe(Said, interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        bus.publish(Said(text="a"))
+    bus.publish(Said(text="b"))
+
+    assert told == [Said(text="b")]
+
+
+def test_one_thread_delivers_and_leaves_nothing_behind(bus: Bus) -> None:
+    """A publish returns at once while another thread delivers, and that thread tells the event too."""
+    entered, go_on, told = threading.Event(), threading.Event(), []
+
+    def slow(event: Said) -> None:
+        told.append((event.text, threading.current_thread().name))
+        entered.set()
+        assert go_on.wait(PATIENCE)
+
+    bus.subscribe(Said, slow)
+    other = threading.Thread(target=lambda: bus.publish(Said(text="a")), name="other")
+    other.start()
+    assert entered.wait(PATIENCE)
+
+    bus.publish(Said(text="b"))
+
+    assert [text for text, _ in told] == ["a"]
+    go_on.set()
+    other.join(PATIENCE)
+    assert told == [("a", "other"), ("b", "other")]
+
+
+def test_many_threads_publish_and_each_event_is_told_once(bus: Bus) -> None:
+    """Eight threads at once: nothing is lost, doubled or told out of the order of its thread."""
+    told: list[tuple[str, int]] = []
+    bus.subscribe(Said, lambda event: told.append((event.text[0], int(event.text[1:]))))
+    start = threading.Barrier(8)
+
+    def talk(name: str) -> None:
+        start.wait(PATIENCE)
+        for number in range(200):
+            bus.publish(Said(text=f"{name}{number}"))
+
+    threads = [threading.Thread(target=talk, args=(name,)) for name in "abcdefgh"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(PATIENCE)
+
+    assert {name: [n for who, n in told if who == name] for name in "abcdefgh"} == {
+        name: list(range(200)) for name in "abcdefgh"
+    }
+
+
+def test_watch_gets_raw_changes_although_a_listener_is_slow(bus: Bus) -> None:
+    """Wake-ups do not wait for listeners: they have a lane of their own."""
+    entered, go_on, woken = threading.Event(), threading.Event(), []
+
+    def slow(_: JobStateChanged) -> None:
+        entered.set()
+        assert go_on.wait(PATIENCE)
+
+    bus.subscribe(JobStateChanged, slow)
+    unsubscribe = bus.watch(woken.append)
+    bus.feed([change(1)])
+    other = threading.Thread(target=bus.deliver)
+    other.start()
+    assert entered.wait(PATIENCE)
+
+    bus.feed([change(2)])
+    bus.deliver()
+
+    assert woken == [change(1), change(2)]
+    go_on.set()
+    other.join(PATIENCE)
+    unsubscribe()
+    bus.feed([change(3)])
+    bus.deliver()
+    assert len(woken) == 2
+
+
+def test_change_that_nobody_wants_is_not_built(bus: Bus, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy queue does not pay for events that no listener asks for."""
+    built: list[Change] = []
+    original = Change.event
+    monkeypatch.setattr(Change, "event", lambda self: (built.append(self), original(self))[1])
+    bus.subscribe(QueueStateChanged, lambda _: None)
+
+    bus.feed([change(1)])
+    bus.deliver()
+
+    assert built == []
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        pytest.param(lambda bus: bus.publish("text"), id="publish text"),
+        pytest.param(lambda bus: bus.publish(Said), id="publish a class"),
+        pytest.param(lambda bus: bus.subscribe(str, print), id="subscribe to str"),
+        pytest.param(lambda bus: bus.subscribe(Said, None), id="no listener"),
+        pytest.param(lambda bus: bus.stream(int), id="stream of ints"),
+        pytest.param(lambda bus: bus.stream(maxsize=0), id="no room"),
+        pytest.param(lambda bus: bus.stream(maxsize=True), id="a bool as size"),
+    ],
+)
+def test_bus_refuses_what_makes_no_sense(bus: Bus, call: Callable[[Bus], object]) -> None:
+    """Bad arguments are refused with the argument's name."""
+    with pytest.raises(ArgumentError):
+        call(bus)
+
+
+def test_b58_stream_that_nobody_reads_keeps_the_newest_and_counts_the_rest(bus: Bus) -> None:
+    """10,000 events into 256 places: the newest 256 are there, 9,744 are counted as dropped."""
+    with bus.stream(JobStateChanged, maxsize=256) as stream:
+        for number in range(10_000):
+            bus.feed([change(number)])
+            bus.deliver()
+
+        kept = [stream.get(timeout=0) for _ in range(256)]
+
+        assert [event.job_id for event in kept if isinstance(event, JobStateChanged)] == list(range(9_744, 10_000))
+        assert stream.dropped == 9_744
+        assert stream.get(timeout=0) is None
+
+
+def test_stream_counts_exactly_while_it_is_read(bus: Bus) -> None:
+    """However reading and publishing interleave, read + dropped is what was published."""
+    stream = bus.stream(Said, maxsize=3)
+    read: list[Event] = []
+    reader = threading.Thread(target=lambda: read.extend(stream))
+    reader.start()
+
+    for number in range(3_000):
+        bus.publish(Said(text=str(number)))
+    stream.close()
+    reader.join(PATIENCE)
+
+    assert len(read) + stream.dropped == 3_000
+
+
+def test_stream_drops_are_logged_once(bus: Bus, caplog: pytest.LogCaptureFixture) -> None:
+    """A stalled client does not flood the log."""
+    with bus.stream(Said, maxsize=1):
+        for _ in range(5):
+            bus.publish(Said(text="a"))
+
+    assert caplog.text.count("jobq.stream.dropped") == 1
+
+
+def test_stream_get_waits_at_most_the_timeout(bus: Bus) -> None:
+    """An empty stream answers None when the time is over, however it is written."""
+    with bus.stream() as stream:
+        began = time.monotonic()
+
+        assert stream.get(timeout="20ms") is None
+        assert 0.015 < time.monotonic() - began < PATIENCE
+
+
+def test_stream_closed_ends_the_wait_of_every_reader(bus: Bus) -> None:
+    """Closing wakes the readers; what was there can still be read, nothing more comes in."""
+    stream = bus.stream(Said)
+    answers: list[Event | None] = []
+    readers = [threading.Thread(target=lambda: answers.append(stream.get())) for _ in range(3)]
+    bus.publish(Said(text="a"))
+    for reader in readers:
+        reader.start()
+
+    stream.close()
+    stream.close()
+    bus.publish(Said(text="b"))
+    for reader in readers:
+        reader.join(PATIENCE)
+
+    assert answers.count(None) == 2
+    assert Said(text="a") in answers
+    assert list(stream) == []
+    assert stream.closed
+
+
+def test_stream_gets_private_events_only_when_asked(bus: Bus) -> None:
+    """A stream may end at a client; a listener is the host's own code."""
+    told: list[Event] = []
+    bus.subscribe(Whispered, told.append)
+    with bus.stream() as public, bus.stream(Whispered, private=True) as private:
+        bus.publish(Whispered(text="a"))
+
+        assert public.get(timeout=0) is None
+        assert private.get(timeout=0) == Whispered(text="a")
+    assert told == [Whispered(text="a")]
+
+
+def test_after_fork_nothing_of_the_parent_is_told(bus: Bus) -> None:
+    """A child tells what happens in it, although the fork came while the parent delivered."""
+    told: list[Said] = []
+
+    def fork_once(event: Said) -> None:
+        told.append(event)
+        if event.text == "a":
+            # What the child does first; here on the same thread, in the middle of a delivery.
+            bus.after_fork()
+            bus.publish(Said(text="child"))
+
+    bus.subscribe(Said, fork_once)
+    bus.publish(Said(text="a"))
+
+    assert told == [Said(text="a"), Said(text="child")]
+
+
+def test_after_fork_streams_are_empty(bus: Bus) -> None:
+    """The events that wait in a stream belong to the parent."""
+    with bus.stream(Said) as stream:
+        bus.publish(Said(text="parent"))
+
+        bus.after_fork()
+
+        assert stream.get(timeout=0) is None
+        bus.publish(Said(text="child"))
+        assert stream.get(timeout=0) == Said(text="child")
