@@ -160,7 +160,8 @@ def close(connection: apsw.Connection, file: DatabaseFile) -> None:
     """
     if not file.owns_wal():
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-    connection.close()
+    # Forced, because an unfinished statement must not keep it open.
+    connection.close(True)
 
 
 def _set(connection: apsw.Connection, setting: str) -> None:

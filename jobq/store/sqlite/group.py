@@ -22,7 +22,9 @@ _RIDING = State.RIDING
 class Group:
     """One transaction on the writing connection, and who shares it."""
 
-    __slots__ = ("committed", "committing", "connection", "failure", "fed", "file", "leader", "riders", "synced")
+    __slots__ = (
+        "committed", "committing", "connection", "failure", "fed", "file", "leader", "riders", "spoiled", "synced",
+    )  # fmt: skip
 
     def __init__(self, connection: apsw.Connection, file: DatabaseFile, leader: Ticket, *, synced: bool) -> None:
         self.connection = connection
@@ -35,6 +37,8 @@ class Group:
         self.fed = False
         #: What ended the transaction; everybody who shared it gets this error.
         self.failure: Exception | None = None
+        #: Whether the connection must be closed, because a statement on it would stay unfinished.
+        self.spoiled = False
 
     def run(self, operation: Operation) -> None:
         """Carry out the leader's operation."""
@@ -63,10 +67,11 @@ class Group:
     def fail(self, error: Exception) -> Exception:
         """Note what ended the transaction and return it as the typed error."""
         self.failure = self._fault(error)
+        self.spoiled = self.failure is error and isinstance(error, apsw.BusyError)
         return self.failure
 
-    def end(self) -> bool:
-        """Make sure that the transaction is over, however it went; False if it cannot be rolled back. Idempotent."""
+    def end(self) -> None:
+        """Make sure that the transaction is over, however it went. Idempotent."""
         in_transaction = self.connection.in_transaction
         if self.committing and self.failure is None and not in_transaction:
             # An interrupt came when COMMIT was done and before it was noted.
@@ -76,8 +81,7 @@ class Group:
             try:
                 self.connection.execute("ROLLBACK")
             except apsw.Error:
-                return False
-        return True
+                self.spoiled = True
 
     def changes(self) -> list[Change]:
         """Return what was committed, in order."""

@@ -67,6 +67,12 @@ class Turn:
         self._waiting: deque[Ticket] = deque()
         self._held = False
 
+    @property
+    def waiting(self) -> int:
+        """How many threads wait."""
+        with self._mutex:
+            return sum(ticket.state is _WAITING for ticket in self._waiting)
+
     def enter(self, ticket: Ticket) -> bool:
         """Return True when the caller holds the lock, False when a holder has carried out its operation.
 

@@ -50,6 +50,11 @@ class Writer:
         return self._connection is not None
 
     @property
+    def waiting(self) -> int:
+        """How many threads wait for their turn."""
+        return self._turn.waiting
+
+    @property
     def is_mine(self) -> bool:
         """Whether the calling thread holds the turn."""
         return self._leader == get_ident()
@@ -172,7 +177,7 @@ class Writer:
         """End the transaction, feed what was committed, wake the riders. Idempotent, in case of an interrupt."""
         if group.connection is not self._connection:
             return  # Forked meanwhile, or closed below: the transaction and the riders are not ours to touch.
-        over = group.end()
+        group.end()
         try:
             if group.committed and not group.fed:
                 changes = group.changes()
@@ -181,5 +186,5 @@ class Writer:
                 group.fed = True
         finally:
             group.answer(turn)
-        if not over:
+        if group.spoiled:
             self.close()
