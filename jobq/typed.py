@@ -73,8 +73,9 @@ def _make_converter() -> Any:
     as_lists: Any = {Set: list, tuple: list}
     converter: Any = cattrs.Converter(forbid_extra_keys=True, unstruct_collection_overrides=as_lists)
     for plain, words in ((bool, "true or false"), (int, "an integer"), (str, "text")):
-        converter.register_structure_hook(plain, _exactly(plain, words))
-    converter.register_structure_hook(float, lambda value, _: load_float(value))
+        converter.register_structure_hook(plain, _or_subclass(plain, _after(plain, words, lambda value, _: value)))
+    converter.register_structure_hook(float, _or_subclass(float, lambda value, _: load_float(value)))
+    converter.register_structure_hook(enum.Enum, _load_enum)
     converter.register_structure_hook_func(lambda kind: kind is object, lambda value, _: value)
     converter.register_structure_hook(bytes, _load_bytes)
     converter.register_unstructure_hook(bytes, lambda value: base64.b64encode(value).decode())
@@ -82,7 +83,6 @@ def _make_converter() -> Any:
     converter.register_unstructure_hook(date, date.isoformat)
     converter.register_structure_hook(datetime, _load_datetime)
     converter.register_unstructure_hook(datetime, _write_datetime)
-    converter.register_structure_hook_func(lambda kind: isinstance(kind, enum.EnumMeta), _load_enum)
     configure_union_passthrough(str | bool | int | float | None, converter)
     _check_shapes(converter)
     return converter
@@ -139,8 +139,16 @@ def _after(shape: type, words: str, hook: _Hook) -> _Hook:
     return load
 
 
-def _exactly(kind: type, words: str) -> _Hook:
-    return _after(kind, words, lambda value, _: value)
+def _or_subclass(plain: type, hook: _Hook) -> _Hook:
+    """Return a hook for a scalar type and for its subclasses, which cattrs sends here too: a StrEnum is a str."""
+
+    def load(value: Any, kind: Any) -> Any:
+        if kind is plain or not isinstance(kind, type):
+            return hook(value, kind)
+        make: Any = kind
+        return _load_enum(value, kind) if issubclass(kind, enum.Enum) else make(hook(value, kind))
+
+    return load
 
 
 def _load_enum(value: Any, kind: Any) -> Any:

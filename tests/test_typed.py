@@ -2,6 +2,7 @@
 
 import builtins
 import enum
+import types
 import typing
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta, timezone
@@ -23,6 +24,24 @@ class Color(enum.Enum):
 
     RED = "red"
     ONE = 1
+
+
+class Size(enum.StrEnum):
+    """An enum whose members are texts."""
+
+    SMALL = "small"
+
+
+class Level(enum.IntEnum):
+    """An enum whose members are numbers."""
+
+    HIGH = 3
+
+
+class Name(str):
+    """A text of its own type."""
+
+    __slots__ = ()
 
 
 @attrs.frozen
@@ -59,6 +78,8 @@ class Order:
     at: datetime = datetime(2024, 1, 1, tzinfo=UTC)
     day: date = date(2024, 1, 1)
     color: Color = Color.RED
+    size: Size = Size.SMALL
+    level: Level = Level.HIGH
     either: int | str | None = None
     paid_with: Card | Cash | None = None
     cards: list[Card] = attrs.field(factory=list)
@@ -106,6 +127,18 @@ def test_round_trip(codec: Codec) -> None:
     assert loaded == order
     assert isinstance(loaded, Order)
     assert loaded.at.utcoffset() == timedelta(hours=2)
+
+
+@pytest.mark.parametrize(("schema", "value"), [(Size, Size.SMALL), (Level, Level.HIGH), (Name, Name("ada"))])
+def test_a_subclass_of_a_scalar_keeps_its_type(codec: Codec, schema: Any, value: Any) -> None:
+    """An enum of texts or numbers, and a class of one's own, come back as what they were."""
+    stored = decode(encode(codec.dump([value]), limit=100))
+
+    loaded = codec.load(stored, types.GenericAlias(list, (schema,)))
+
+    assert loaded == [value]
+    assert isinstance(loaded, list)
+    assert type(loaded[0]) is schema
 
 
 def test_an_int_becomes_a_float(codec: Codec) -> None:
@@ -160,6 +193,8 @@ def test_plain_types(codec: Codec, schema: Any, value: Any, loaded: Any) -> None
         pytest.param({"to": "a", "day": "2024-02-30"}, "$.day", "ISO", id="no-such-day"),
         pytest.param({"to": "a", "color": SECRET}, "$.color", "none of the values of Color", id="enum"),
         pytest.param({"to": "a", "color": True}, "$.color", "none of the values of Color", id="bool-for-enum"),
+        pytest.param({"to": "a", "size": SECRET}, "$.size", "none of the values of Size", id="text-enum"),
+        pytest.param({"to": "a", "level": True}, "$.level", "none of the values of Level", id="bool-for-number-enum"),
         pytest.param({"to": "a", "either": 1.5}, "$.either", "refused", id="outside-union"),
         pytest.param({"to": "a", "paid_with": {SECRET: 1}}, "$.paid_with", "refused", id="outside-class-union"),
         pytest.param({"to": "a", "parts": [{"to": "b", "parts": [{}]}]}, "$.parts[0].parts[0].to", "missing", id="x"),
