@@ -6,26 +6,35 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Iterable
+from typing import Protocol
 
 from jobq import fork
 from jobq.bus import Bus
-from jobq.cancellation import CancelToken
+from jobq.cancellation import CancelReason
 from jobq.gate import Gates
 
 
-class LiveRuns(dict[tuple[int, str], CancelToken]):
-    """The cancel tokens of the runs under way in this process, by job id and lease token.
+class Stoppable(Protocol):
+    """Something that can be asked to stop: the cancel token of a run, or the hand that a job waits in."""
+
+    def request(self, reason: CancelReason) -> bool:
+        """Ask it to stop; return whether that was news."""
+        ...
+
+
+class LiveRuns(dict[tuple[int, str], Stoppable]):
+    """What to ask to stop for each job that this process has claimed, by job id and lease token.
 
     Whoever runs a job puts its token here and takes it out again; single operations on a dict need no lock.
     """
 
-    def of(self, ids: Iterable[int]) -> list[tuple[int, CancelToken]]:
-        """Return the job id and cancel token of each run under way of these jobs."""
+    def of(self, ids: Iterable[int]) -> list[tuple[int, Stoppable]]:
+        """Return the job id of each of these jobs that is claimed here, with what to ask to stop."""
         if not self:
             return []
         wanted = frozenset(ids)
         # Copied in one step: other threads come and go meanwhile.
-        return [(job_id, token) for (job_id, _), token in list(self.items()) if job_id in wanted]
+        return [(job_id, run) for (job_id, _), run in self.copy().items() if job_id in wanted]
 
 
 class Database:

@@ -26,6 +26,13 @@ class Logger:
         """Return a logger that adds these values to each of its lines."""
         return Logger(self._name, {**self._bound, **values})
 
+    def enabled(self, level: str) -> bool:
+        """Return whether a line of this level would go anywhere: what a busy loop asks before it builds one."""
+        structlog: Any = sys.modules.get("structlog")
+        if structlog is not None and structlog.is_configured():
+            return True
+        return logging.getLogger(self._name).isEnabledFor(_LEVELS[level])
+
     def debug(self, event: str, **values: object) -> None:
         """Log at level debug."""
         self._log("debug", event, values)

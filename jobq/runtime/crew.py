@@ -1,0 +1,127 @@
+"""The threads of one running runner, from start to stop."""
+
+import os
+import threading
+from collections.abc import Callable, Mapping, Sequence
+
+from jobq.errors import JobqError
+from jobq.jobqueue import JobQueue
+from jobq.log import get_logger
+from jobq.model.events import QueueStateChanged
+from jobq.runtime.heartbeat import Heartbeat
+from jobq.runtime.maintenance import Maintenance
+from jobq.runtime.overseer import Overseer
+from jobq.runtime.pool import Pool
+from jobq.runtime.service import Service
+from jobq.runtime.shutdown import Shutdown
+from jobq.runtime.watch import Watch
+from jobq.runtime.worker import Bench, Worker
+
+logger = get_logger(__name__)
+
+
+class Crew:
+    """Worker threads by queue, and the services that look after them. It is started once and stopped once."""
+
+    def __init__(
+        self,
+        jobs: JobQueue,
+        *,
+        runner_id: str,
+        threads: Mapping[str, int],
+        bench: Bench,
+        heartbeat: Heartbeat,
+        overseer: Overseer,
+        watch: Watch,
+        maintenance: Maintenance,
+    ) -> None:
+        self._jobs = jobs
+        self._runner_id = runner_id
+        self._bench = bench
+        self._heartbeat = heartbeat
+        self._overseer = overseer
+        self._watch = watch
+        # In the order in which they start; leases are renewed before anything is claimed.
+        self._services: tuple[Service, ...] = (heartbeat, overseer, maintenance, watch)
+        self._unsubscribe: list[Callable[[], None]] = []
+        self.pid = os.getpid()
+        self.pools = tuple(Pool(queue, on_idle=watch.stir) for queue in threads)
+        self.workers = tuple(
+            Worker(f"jobq-{pool.queue}-{number}", pool=pool, bench=bench, on_end=self._worker_ended)
+            for pool in self.pools
+            for number in range(1, threads[pool.queue] + 1)
+        )
+        self.shutdown = Shutdown(
+            pools=self.pools,
+            workers=self.workers,
+            held=bench.held,
+            exchange=bench.exchange,
+            recall=self._recall,
+            finish=self._finish,
+        )
+
+    @property
+    def running(self) -> bool:
+        """Whether its threads belong to this process and have not all stopped."""
+        return self.pid == os.getpid() and not self.shutdown.over
+
+    def start(self) -> None:
+        """Listen, then start the services, then the workers."""
+        bus, gates = self._jobs.bus, self._bench.exchange.permits.gates()
+        self._unsubscribe = [
+            bus.watch(self._watch.on_change),
+            bus.subscribe(QueueStateChanged, self._on_queue).close,
+            *(gate.on_release(self._wake_all) for gate in gates),
+        ]
+        for service in self._services:
+            service.start()
+        for worker in self.workers:
+            worker.start()
+        logger.info("jobq.runner.started", queues=[pool.queue for pool in self.pools], workers=len(self.workers))
+
+    def stop(self, grace: float) -> None:
+        """Stop in the order of :mod:`jobq.runtime.shutdown`, and wait for it unless this is one of its threads."""
+        self.shutdown.begin(grace)
+        if not self._is_inside():
+            self.shutdown.wait()
+
+    def unsubscribe(self) -> None:
+        """Hear nothing any more."""
+        unsubscribe, self._unsubscribe = self._unsubscribe, []
+        for end in unsubscribe:
+            end()
+
+    def _is_inside(self) -> bool:
+        threads: Sequence[threading.Thread | None] = [
+            *(worker.thread for worker in self.workers),
+            *(service.thread for service in self._services),
+        ]
+        return threading.current_thread() in threads
+
+    def _recall(self) -> None:
+        self._overseer.stopping = self.shutdown
+        self._overseer.recall()
+
+    def _finish(self) -> None:
+        self.unsubscribe()
+        # Leases are renewed to the last: a job that still runs must not be taken over while others are waited for.
+        for service in reversed(self._services):
+            service.stop()
+        try:
+            self._jobs.store.remove_runner(self._runner_id)
+        except JobqError as error:
+            logger.warning("jobq.runner.row_left", error=type(error).__name__)
+
+    def _worker_ended(self) -> None:
+        self.shutdown.worker_ended()
+        self._overseer.poke()
+
+    def _on_queue(self, event: QueueStateChanged) -> None:
+        if event.paused:
+            self._overseer.recall(event.queue)
+        else:
+            self._wake_all()
+
+    def _wake_all(self) -> None:
+        for pool in self.pools:
+            pool.wake()

@@ -1,0 +1,126 @@
+"""The trade of every loop: write down what ended and take what is next, in one transaction."""
+
+from collections.abc import Mapping, Sequence
+
+from jobq.jobqueue import JobQueue
+from jobq.model.lease import Claim, ClaimRequest, Settled, Settlement
+from jobq.model.outcome import Succeeded
+from jobq.runtime.hand import Ended, Hand
+from jobq.runtime.held import Held
+from jobq.runtime.permits import Permits
+from jobq.runtime.report import report
+from jobq.runtime.sleepguard import SleepGuard
+
+
+class Exchange:
+    """What worker threads, a drain and the overseer share when they talk to the job queue."""
+
+    def __init__(self, jobs: JobQueue, *, held: Held, guard: SleepGuard) -> None:
+        self._jobs = jobs
+        self._held = held
+        self._guard = guard
+        self._version = -1
+        self._kinds: tuple[str, ...] = ()
+        self._gate_names: Mapping[str, str] = {}
+        self.permits = Permits(jobs.gates, lambda: self._gate_names)
+
+    def settle(self, ended: Sequence[Ended]) -> list[Settled]:
+        """Write down how runs ended; the answer has the order of the runs, superseded ones included."""
+        if not ended:
+            return []
+        settled = self._jobs.settle(self._settlements(ended))
+        self.note(ended, settled)
+        return settled
+
+    def note(self, ended: Sequence[Ended], settled: Sequence[Settled]) -> None:
+        """Let go of what was settled, and log it."""
+        if ended:
+            self._held.drop((claim.id, claim.token) for claim, _, _ in ended)
+            report(zip(ended, settled, strict=True))
+
+    def take_back(self, hand: Hand) -> list[Ended]:
+        """Take what a hand holds beside its current run: what is over, and the unstarted jobs as released."""
+        ended = hand.steal()
+        for one in ended:
+            if one.ran is None:
+                self.permits.release(one.claim)
+        return ended
+
+    def settle_and_claim(
+        self, ended: Sequence[Ended], *, workers: tuple[str, ...], queues: tuple[str, ...] | None, hand: int
+    ) -> tuple[list[Settled], list[Claim]]:
+        """Do the same, and claim for each of ``workers`` in the same transaction.
+
+        Where it raises, nothing was settled or claimed, and the permits are back. What is claimed is the caller's to
+        hold; :meth:`note` is to follow.
+        """
+        self.observe()
+        self._refresh()
+        # Nearly no process has a gate, and then nothing is taken.
+        taken = self.permits.take(len(workers)) if self._gate_names else {}
+        claims: list[Claim] = []
+        try:
+            request = self._request(workers, queues, hand, taken)
+            settled, claims = self._jobs.settle_and_claim(self._settlements(ended), request)
+        finally:
+            self.permits.put_back(taken, claims)
+        return settled, claims
+
+    def request(self, queues: tuple[str, ...] | None) -> ClaimRequest:
+        """Return what a claim could take now: what a watcher looks for."""
+        self._refresh()
+        return self._request((), queues, 1, self.permits.free() if self._gate_names else {})
+
+    def observe(self) -> None:
+        """Let the sleep guard look at the clocks, and move the due times back if the wall clock was set back."""
+        self._guard.observe()
+        step = self._guard.take_step()
+        if step is None:
+            return
+        try:
+            self._jobs.store.move_due_times(since=step.since, stepped_back=step.seconds)
+            self._jobs.store.reclaim(hold_expired=self._guard.holding)
+        except BaseException:
+            self._guard.put_back(step)
+            raise
+        self._jobs.deliver()
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds that have a handler here."""
+        self._refresh()
+        return self._kinds
+
+    def _refresh(self) -> None:
+        handlers = self._jobs.handlers
+        version = handlers.version
+        if version != self._version:
+            self._kinds = handlers.kinds()
+            found = ((kind, handlers.find(kind)) for kind in self._kinds)
+            self._gate_names = {kind: one.gate for kind, one in found if one is not None and one.gate is not None}
+            self._jobs.register()
+            self._version = version
+
+    def _request(
+        self, workers: tuple[str, ...], queues: tuple[str, ...] | None, hand: int, permits: Mapping[str, int]
+    ) -> ClaimRequest:
+        config = self._jobs.config
+        return ClaimRequest(
+            workers,
+            config.lease,
+            self._kinds,
+            queues,
+            hand,
+            config.kind_limits,
+            self._gate_names,
+            permits,
+            self._guard.holding,
+        )
+
+    def _settlements(self, ended: Sequence[Ended]) -> list[Settlement]:
+        return [
+            Settlement(claim.id, claim.token, outcome)
+            if isinstance(outcome, Succeeded)
+            else Settlement(claim.id, claim.token, outcome, self._jobs.policy(claim.kind))
+            for claim, outcome, _ in ended
+        ]

@@ -1,0 +1,44 @@
+"""Maintenance: what has to happen now and then however busy the workers are."""
+
+from jobq.jobqueue import JobQueue
+from jobq.runtime.exchange import Exchange
+from jobq.runtime.service import Service
+from jobq.runtime.sleepguard import SleepGuard
+from jobq.runtime.trouble import Trouble
+
+#: Seconds between ticks, and between two checkpoints.
+EVERY, CHECKPOINT_EVERY = 1.0, 30.0
+
+
+class Maintenance(Service):
+    """Watches the clocks, takes back expired leases, keeps the files small."""
+
+    name = "maintenance"
+
+    def __init__(self, jobs: JobQueue, *, exchange: Exchange, guard: SleepGuard, trouble: Trouble) -> None:
+        super().__init__(clock=jobs.clock, trouble=trouble)
+        self._jobs = jobs
+        self._exchange = exchange
+        self._guard = guard
+        self._checkpoint_at = jobs.clock.monotonic() + CHECKPOINT_EVERY
+
+    def tick(self) -> None:
+        """Do what is due; looks on a reader first, because the write lock is everybody's."""
+        self._exchange.observe()
+        if self._jobs.store.look(self._exchange.request(None)).expired:
+            self._jobs.store.reclaim(hold_expired=self._guard.holding)
+            self._jobs.deliver()
+        now = self.clock.monotonic()
+        if now >= self._checkpoint_at:
+            self._checkpoint_at = now + CHECKPOINT_EVERY
+            self._jobs.store.checkpoint()
+        self._guard.expect(self.pause())
+
+    def pause(self) -> float:
+        """Return the seconds between two ticks."""
+        return EVERY
+
+    def stop(self) -> None:
+        """End the loop; nobody is expected to look at the clocks any more."""
+        super().stop()
+        self._guard.forget()

@@ -1,0 +1,170 @@
+"""The overseer: looks after what goes on too long, a hand, a run budget, a stop."""
+
+from typing import Protocol
+
+from jobq.cancellation import CancelReason
+from jobq.jobqueue import JobQueue
+from jobq.log import get_logger
+from jobq.model.events import JobStuck
+from jobq.runtime.context import RunningJob
+from jobq.runtime.exchange import Exchange
+from jobq.runtime.hand import Ended, Hand
+from jobq.runtime.heartbeat import Heartbeat
+from jobq.runtime.held import Held, Key
+from jobq.runtime.service import Service
+from jobq.runtime.trouble import Trouble
+
+logger = get_logger(__name__)
+
+#: Seconds of the monotonic clock: a hand this old is divided, looked at this often, so that within twice of it what is
+#: over is settled and what has not begun is free for others.
+OLD = 0.010
+#: Seconds between a run budget's end and the report that the handler is stuck.
+STUCK_AFTER = 5.0
+#: The longest pause, in seconds, while anything runs, and while nothing does.
+_BUSY, _IDLE = 0.5, 60.0
+
+
+class Advancing(Protocol):
+    """A stop that goes forward whenever somebody looks."""
+
+    def advance(self) -> None:
+        """Do what is due."""
+        ...
+
+    def pause(self) -> float:
+        """Return how many seconds may pass before the next step is due."""
+        ...
+
+
+class Overseer(Service):
+    """Divides hands that take too long, ends run budgets, drives a stop that was asked from within.
+
+    It sleeps while there is nothing to look after; a busy worker wakes it only then, so that a hand costs no switch of
+    threads.
+    """
+
+    name = "overseer"
+
+    def __init__(
+        self, jobs: JobQueue, *, held: Held, exchange: Exchange, heartbeat: Heartbeat, trouble: Trouble
+    ) -> None:
+        super().__init__(clock=jobs.clock, trouble=trouble)
+        self._jobs = jobs
+        self._held = held
+        self._exchange = exchange
+        self._heartbeat = heartbeat
+        self._hands: dict[int, Hand] = {}
+        self._budgets: dict[Key, tuple[RunningJob, float]] = {}
+        self._told: set[Key] = set()
+        self._owed: list[Ended] = []
+        self._dozing = False
+        #: The stop under way.
+        self.stopping: Advancing | None = None
+
+    @property
+    def stuck(self) -> tuple[int, ...]:
+        """The ids of the jobs that were reported as stuck and still run."""
+        return tuple(sorted(job_id for job_id, _ in list(self._told)))
+
+    def watch(self, hand: Hand) -> None:
+        """Look after a hand of several jobs, until :meth:`forget`."""
+        self._hands[id(hand)] = hand
+        self._stir()
+
+    def forget(self, hand: Hand) -> None:
+        """Look after a hand no more."""
+        self._hands.pop(id(hand), None)
+
+    def watch_budget(self, job: RunningJob, deadline: float) -> None:
+        """Ask a run to stop when its budget is over, at ``deadline`` of the monotonic clock."""
+        self._budgets[job.claim.id, job.claim.token] = (job, deadline)
+        self._stir()
+
+    def recall(self, queue: str | None = None) -> None:
+        """Have the unstarted jobs of all hands released, or of those of one queue."""
+        for hand in list(self._hands.values()):
+            if queue in (None, hand.queue):
+                hand.recalled = True
+        self.poke()
+
+    def tick(self) -> None:
+        """Do all that is due."""
+        now = self.clock.monotonic()
+        for hand in list(self._hands.values()):
+            if hand.divisible and (hand.recalled or now - hand.claimed_at >= OLD):
+                self._owed += self._exchange.take_back(hand)
+        self._check_budgets(now)
+        self._heartbeat.check()
+        if self.stopping is not None:
+            self.stopping.advance()
+        self._settle()
+
+    def pause(self) -> float:
+        """Return how long nothing can fall due, in seconds of real time."""
+        # Said before looking: whoever adds something now either is seen here or sees this.
+        self._dozing = True
+        if self._hands:
+            self._dozing = False
+            return OLD
+        seconds = _BUSY if len(self._held) else _IDLE
+        if self._owed:
+            seconds = OLD
+        if self._budgets:
+            seconds = min(seconds, self._next_deadline() - self.clock.monotonic())
+        if self.stopping is not None:
+            seconds = min(seconds, self.stopping.pause())
+        return max(seconds, 0.001)
+
+    def after_fork(self) -> None:
+        """Forget what only the parent's threads do."""
+        super().after_fork()
+        self.reset()
+
+    def reset(self) -> None:
+        """Look after nothing."""
+        self._hands.clear()
+        self._budgets.clear()
+        self._told.clear()
+        self._owed.clear()
+        self.stopping = None
+
+    def _stir(self) -> None:
+        if self._dozing:
+            self._dozing = False
+            self.poke()
+
+    def _settle(self) -> None:
+        owed = self._owed
+        if owed:
+            self._exchange.settle(owed)
+            self._owed = []
+
+    def prune(self) -> None:
+        """Forget the budgets of runs that are over."""
+        for key, (job, _) in list(self._budgets.items()):
+            hand = self._held.find(key)
+            if hand is None or not hand.is_running(job):
+                self._budgets.pop(key, None)
+                self._told.discard(key)
+
+    def _check_budgets(self, now: float) -> None:
+        self.prune()
+        for key, (job, deadline) in list(self._budgets.items()):
+            if now >= deadline + STUCK_AFTER and key not in self._told:
+                self._report_stuck(key, job, now)
+            elif now >= deadline:
+                job.cancel_token.request(CancelReason.TIMEOUT)
+
+    def _report_stuck(self, key: Key, job: RunningJob, now: float) -> None:
+        self._told.add(key)
+        ran = now - job.cancel_token.started
+        logger.warning("jobq.job.stuck", job_id=job.id, kind=job.kind, worker=job.claim.worker, ran=round(ran, 3))
+        self._jobs.bus.publish(
+            JobStuck(job_id=job.id, kind=job.kind, queue=job.queue, worker=job.claim.worker, ran=ran)
+        )
+
+    def _next_deadline(self) -> float:
+        now = self.clock.monotonic()
+        waits = [deadline if now < deadline else deadline + STUCK_AFTER for _, deadline in self._budgets.values()]
+        return min((at for at in waits if at > now), default=now + _BUSY)

@@ -1,0 +1,139 @@
+"""What a runner is made of, wired once and used with threads or without."""
+
+import os
+import socket
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any
+
+from jobq.errors import JobqError
+from jobq.jobqueue import JobQueue
+from jobq.log import get_logger
+from jobq.model.runner import RunnerRow
+from jobq.runtime.exchange import Exchange
+from jobq.runtime.execute import EVERYTHING, Around, Executor
+from jobq.runtime.heartbeat import Heartbeat
+from jobq.runtime.held import Held
+from jobq.runtime.identity import boot_id
+from jobq.runtime.maintenance import Maintenance
+from jobq.runtime.overseer import Overseer
+from jobq.runtime.pool import Pool
+from jobq.runtime.runs import Runs
+from jobq.runtime.sleepguard import SleepGuard
+from jobq.runtime.trouble import Trouble
+from jobq.runtime.watch import CANCELS, Watch
+from jobq.runtime.worker import Bench
+
+logger = get_logger(__name__)
+
+
+class Parts:
+    """The objects of one runner."""
+
+    def __init__(
+        self,
+        jobs: JobQueue,
+        *,
+        delegates: Any,
+        around: Around | None,
+        describe: Callable[[], RunnerRow],
+        on_fatal: Callable[[], None],
+    ) -> None:
+        self._jobs = jobs
+        self._delegates = delegates
+        self._around = around
+        self.held = held = Held(jobs.live)
+        self.guard = guard = SleepGuard(jobs.clock, lease=jobs.config.lease)
+        self.trouble = trouble = Trouble(jobs.bus, on_fatal=on_fatal)
+        self.exchange = exchange = Exchange(jobs, held=held, guard=guard)
+        self.heartbeat = Heartbeat(jobs, held=held, trouble=trouble, describe=describe)
+        self.overseer = Overseer(jobs, held=held, exchange=exchange, heartbeat=self.heartbeat, trouble=trouble)
+        self.maintenance = Maintenance(jobs, exchange=exchange, guard=guard, trouble=trouble)
+        self.watch = Watch(jobs, held=held, exchange=exchange, trouble=trouble)
+        self.bench = Bench(
+            clock=jobs.clock,
+            held=held,
+            exchange=exchange,
+            runs=self.runs(EVERYTHING),
+            heartbeat=self.heartbeat,
+            overseer=self.overseer,
+            trouble=trouble,
+            on_recall=self._on_recall,
+            largest_hand=jobs.config.hand,
+        )
+
+    def runs(self, caught: tuple[type[BaseException], ...]) -> Runs:
+        """Return what carries out runs, where only ``caught`` exceptions of a handler count as its outcome."""
+        executor = Executor(
+            clock=self._jobs.clock,
+            redactor=self._jobs.redactor,
+            result_limit=self._jobs.config.result_max_bytes,
+            around=self._around,
+            caught=caught,
+        )
+        return Runs(
+            self._jobs,
+            executor=executor,
+            permits=self.exchange.permits,
+            delegates=self._delegates,
+            on_budget=self.overseer.watch_budget,
+        )
+
+    def describe(self, runner_id: str, started_at: datetime, pools: Sequence[Pool]) -> RunnerRow:
+        """Return the runner's row as of now."""
+        clock = self._jobs.clock
+        return RunnerRow(
+            id=runner_id,
+            host=socket.gethostname(),
+            pid=os.getpid(),
+            queues=tuple(pool.queue for pool in pools),
+            kinds=self.exchange.kinds,
+            boot_id=boot_id(),
+            monotonic=clock.monotonic(),
+            started_at=started_at,
+            beat_at=clock.now(),
+        )
+
+    @contextmanager
+    def companions(self, runner_id: str) -> Iterator[None]:
+        """Keep leases, budgets and cancels working beside a drain, which has no thread to spare for them.
+
+        Under a deterministic clock no thread is started: there a test moves the time, and ticks.
+        """
+        threads = () if self._jobs.clock.deterministic else (self.overseer, self.watch, self.heartbeat)
+        self.heartbeat.begin()
+        self.heartbeat.last_good = None
+        for service, delay in zip(threads, (CANCELS, CANCELS, self.heartbeat.pause()), strict=False):
+            service.start(after=delay)
+        try:
+            yield
+        finally:
+            for service in threads:
+                service.stop()
+            self.overseer.prune()
+            if threads and self.heartbeat.last_good is not None:
+                self._remove(runner_id)
+
+    def reset(self) -> None:
+        """Forget what an earlier start has left behind."""
+        self.trouble.reset()
+        self.overseer.reset()
+
+    def after_fork(self) -> None:
+        """Forget everything that only the parent's threads did."""
+        self.held.clear()
+        self.guard.after_fork()
+        self.trouble.reset()
+        for service in (self.heartbeat, self.overseer, self.maintenance, self.watch):
+            service.after_fork()
+
+    def _on_recall(self) -> None:
+        self.overseer.poke()
+        self.watch.look_for_cancels()
+
+    def _remove(self, runner_id: str) -> None:
+        try:
+            self._jobs.store.remove_runner(runner_id)
+        except JobqError as error:
+            logger.warning("jobq.runner.row_left", error=type(error).__name__)

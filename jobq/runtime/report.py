@@ -1,0 +1,51 @@
+"""The one log line of each attempt."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from jobq.log import get_logger
+from jobq.model.effects import Verdict
+from jobq.model.lease import Settled
+from jobq.model.outcome import Failed
+from jobq.runtime.hand import Ended
+
+logger = get_logger(__name__)
+
+
+def report(pairs: Iterable[tuple[Ended, Settled]]) -> None:
+    """Log what each settled run came to."""
+    quiet = not logger.enabled("info")
+    for ended, settled in pairs:
+        if quiet and settled.verdict == Verdict.SUCCEEDED:
+            continue
+        _report(ended, settled)
+
+
+def _report(ended: Ended, settled: Settled) -> None:
+    claim = ended.claim
+    fields: dict[str, Any] = {
+        "job_id": claim.id,
+        "kind": claim.kind,
+        "queue": claim.queue,
+        "attempt": claim.attempts,
+        "worker": claim.worker,
+        "waited_ms": claim.waited_ms,
+        "ran_ms": round(1000 * (ended.ran or 0.0)),
+    }
+    if isinstance(ended.outcome, Failed):
+        fields |= {"error": ended.outcome.error, "reason": ended.outcome.reason}
+    match settled.verdict:
+        case Verdict.SUCCEEDED:
+            logger.info("jobq.job.succeeded", **fields)
+        case Verdict.RETRIED:
+            logger.warning("jobq.job.retry_scheduled", **fields, run_at=settled.run_at)
+        case Verdict.DEFERRED:
+            logger.info("jobq.job.deferred", **fields, run_at=settled.run_at)
+        case Verdict.FAILED:
+            logger.error("jobq.job.failed", **fields)
+        case Verdict.CANCELLED:
+            logger.info("jobq.job.cancelled", **fields)
+        case Verdict.RELEASED:
+            logger.info("jobq.job.released", **fields)
+        case _:
+            logger.warning("jobq.lease.lost", **fields)

@@ -1,0 +1,241 @@
+"""The runner: threads that run jobs, or the calling thread in their place.
+
+The order of a stop is in :mod:`jobq.runtime.shutdown`.
+"""
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
+from types import TracebackType
+from typing import Any
+
+from jobq import fork
+from jobq.arguments import check_int
+from jobq.errors import ArgumentError, RunnerBusy
+from jobq.jobqueue import JobQueue
+from jobq.model.duration import Duration, to_seconds
+from jobq.model.instant import require_aware, shift
+from jobq.model.runner import RunnerRow
+from jobq.runtime.crew import Crew
+from jobq.runtime.drain import Counts, Drain, run_until
+from jobq.runtime.execute import ONLY_ERRORS, Around, inside_handler
+from jobq.runtime.hand import Ended
+from jobq.runtime.health import Bootstrap, Health
+from jobq.runtime.identity import boot_id, new_runner_id
+from jobq.runtime.parts import Parts
+from jobq.runtime.staffing import check_workers, threads_of
+
+
+class Runner:
+    """Runs the jobs of a job queue: with threads between ``start()`` and ``stop()``, or with ``drain()``.
+
+    It serves every queue of the configuration and of the handlers, or only those that ``workers`` names with their
+    number of threads. ``delegates`` is handed to the handlers; ``around()`` is entered around each run. As a context
+    manager it starts and stops itself. It may be started again after a stop, and in a forked child, which inherits no
+    threads. Worker threads never keep the interpreter from exiting.
+    """
+
+    def __init__(
+        self,
+        jobs: JobQueue,
+        *,
+        workers: Mapping[str, int] | None = None,
+        delegates: Any = None,
+        around: Around | None = None,
+        grace: Duration | None = None,
+    ) -> None:
+        self._jobs = jobs
+        self._workers = None if workers is None else check_workers(workers)
+        self._grace = jobs.config.grace if grace is None else _check_grace(grace)
+        self._parts = Parts(jobs, delegates=delegates, around=around, describe=self._describe, on_fatal=self._on_fatal)
+        self._lock = threading.RLock()
+        self._draining = threading.Lock()
+        self._owed: list[Ended] = []
+        self._crew: Crew | None = None
+        self._forked = False
+        self._id = new_runner_id()
+        self._started_at = jobs.clock.now()
+        #: Renews the leases; ``heartbeat.tick()`` does it here and now.
+        self.heartbeat = self._parts.heartbeat
+        #: Takes back expired leases and watches the clocks, in the same way.
+        self.maintenance = self._parts.maintenance
+        self._parts.watch.pools = lambda: () if self._crew is None else self._crew.pools
+        fork.register(self)
+
+    def start(self) -> None:
+        """Clean up, then start the threads; does nothing while they run.
+
+        Raises:
+            StoreError, ForkedHandle, ForeignHandle, SchemaTooNew: the database cannot be used; no thread was started.
+        """
+        with self._lock:
+            if self._crew is not None and self._crew.running:
+                return
+            self._parts.reset()
+            self._forked = False
+            self._id = new_runner_id()
+            self._started_at = self._jobs.clock.now()
+            self.bootstrap()
+            self.heartbeat.begin()
+            crew = Crew(
+                self._jobs,
+                runner_id=self._id,
+                threads=threads_of(self._jobs) if self._workers is None else self._workers,
+                bench=self._parts.bench,
+                heartbeat=self.heartbeat,
+                overseer=self._parts.overseer,
+                watch=self._parts.watch,
+                maintenance=self.maintenance,
+            )
+            self._crew = crew
+            crew.start()
+
+    def stop(self, grace: Duration | None = None) -> None:
+        """Stop claiming, let handlers end within ``grace``, ask the others to stop, void what still runs after 5 s.
+
+        Idempotent; does nothing before start. From a handler or a listener on one of the runner's own threads it only
+        begins the stop and returns; from elsewhere it returns when everything has stopped. It starts no thread.
+        """
+        crew = self._crew
+        if crew is not None and crew.running:
+            crew.stop(self._grace if grace is None else _check_grace(grace))
+
+    def wait(self, timeout: Duration | None = None) -> bool:
+        """Block in real time until the runner has stopped, and return whether it has; at once before start."""
+        crew = self._crew
+        seconds = None if timeout is None else max(0.0, to_seconds(timeout, argument="timeout"))
+        return crew is None or not crew.running or crew.shutdown.wait_until_over(seconds)
+
+    def bootstrap(self) -> Bootstrap:
+        """Cancel the queued jobs of retired kinds and take back expired leases, as each start does.
+
+        After a sleep of the machine expired leases are granted one more length first.
+        """
+        self._jobs.register()
+        self._parts.guard.compare(self._jobs.store.runners(), boot_id())
+        self._parts.exchange.observe()
+        retired = self._jobs.handlers.retired()
+        cancelled = self._jobs.store.retire(retired) if retired else 0
+        reclaimed = self._jobs.store.reclaim(hold_expired=self._parts.guard.holding)
+        self._jobs.deliver()
+        return Bootstrap(cancelled=cancelled, reclaimed=reclaimed)
+
+    def run_once(self) -> bool:
+        """Run the best job that is due on the calling thread; return False when there is none.
+
+        Raises:
+            RunnerBusy: as for :meth:`drain`.
+        """
+        return self.drain(limit=1).claimed > 0
+
+    def drain(
+        self, limit: int | None = None, until: datetime | Duration | None = None, raise_errors: bool = False
+    ) -> Counts:
+        """Run what is due on the calling thread, jobs enqueued meanwhile included, and say how the runs ended.
+
+        Jobs come from every queue, at most ``limit`` of them. With ``until``, an instant or a duration from now, the
+        clock is moved to each next due time or lease end and at last to ``until``; that takes a deterministic clock,
+        such as ``jobq.testing.FakeClock``. With ``raise_errors`` the exception of the first failed run is raised, once
+        that is written down. An exception that is no ``Exception`` always goes through, and its job is released.
+
+        Raises:
+            RunnerBusy: the runner's threads run, another thread drains it, or this is inside a handler.
+            ArgumentError: ``until`` with a clock that moves by itself.
+        """
+        most = None if limit is None else check_int(limit, argument="limit", least=0)
+        end = None if until is None else self._end(until)
+        with self._on_this_thread():
+            drain = Drain(
+                clock=self._jobs.clock,
+                held=self._parts.held,
+                exchange=self._parts.exchange,
+                runs=self._parts.runs(ONLY_ERRORS),
+                owed=self._owed,
+                limit=most,
+                raise_errors=raise_errors,
+            )
+            if end is None:
+                drain.work()
+            else:
+                run_until(end, clock=self._jobs.clock, work=drain.work, next_due=self._next_due)
+            return drain.counts
+
+    def health(self) -> Health:
+        """Return how the runner is, from what this process knows; no database is asked."""
+        crew, parts = self._crew, self._parts
+        running = crew is not None and crew.running
+        services = (parts.heartbeat, parts.overseer, parts.maintenance, parts.watch)
+        return Health(
+            running=running,
+            forked=self._forked,
+            workers=sum(worker.thread.is_alive() for worker in crew.workers) if crew is not None and running else 0,
+            held=len(parts.held),
+            beating=running and parts.heartbeat.may_claim,
+            store_healthy=parts.trouble.healthy,
+            loops={service.name: service.age for service in services},
+            stuck=parts.overseer.stuck,
+        )
+
+    def __enter__(self) -> "Runner":
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def before_fork(self) -> None:
+        """Do nothing: the database closes its handles by itself."""
+
+    def after_fork_in_parent(self) -> None:
+        """Do nothing."""
+
+    def after_fork_in_child(self) -> None:
+        """Forget the threads, which are the parent's."""
+        crew, self._crew = self._crew, None
+        if crew is not None:
+            crew.unsubscribe()
+        self._forked = crew is not None and not crew.shutdown.over
+        self._lock = threading.RLock()
+        self._draining = threading.Lock()
+        self._owed = []
+        self._parts.after_fork()
+
+    @contextmanager
+    def _on_this_thread(self) -> Iterator[None]:
+        if inside_handler():
+            raise RunnerBusy("it was asked from within a handler")
+        if self._crew is not None and self._crew.running:
+            raise RunnerBusy("its threads run")
+        if not self._draining.acquire(blocking=False):
+            raise RunnerBusy("another thread drains it")
+        try:
+            with self._parts.companions(self._id):
+                yield
+        finally:
+            self._draining.release()
+
+    def _end(self, until: datetime | Duration) -> datetime:
+        clock = self._jobs.clock
+        if not clock.deterministic:
+            raise ArgumentError("until", "the clock moves by itself", fix="Open the job queue with a FakeClock.")
+        if isinstance(until, datetime):
+            return require_aware(until, argument="until")
+        return shift(clock.now(), to_seconds(until, argument="until"), argument="until")
+
+    def _next_due(self) -> datetime | None:
+        return self._jobs.store.look(self._parts.exchange.request(None)).next_due
+
+    def _describe(self) -> RunnerRow:
+        return self._parts.describe(self._id, self._started_at, () if self._crew is None else self._crew.pools)
+
+    def _on_fatal(self) -> None:
+        crew = self._crew
+        if crew is not None:
+            crew.shutdown.begin(0.0)
+
+
+def _check_grace(grace: Duration) -> float:
+    return max(0.0, to_seconds(grace, argument="grace"))

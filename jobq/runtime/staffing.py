@@ -1,0 +1,34 @@
+"""How many worker threads serve which queue."""
+
+from collections.abc import Mapping
+
+from jobq.arguments import check_int, check_queue
+from jobq.core import DEFAULT_QUEUE
+from jobq.errors import ArgumentError
+from jobq.jobqueue import JobQueue
+
+#: Worker threads of the default queue and of any other, where nobody says how many.
+DEFAULT_WORKERS, OTHER_WORKERS = 2, 1
+
+
+def threads_of(jobs: JobQueue) -> Mapping[str, int]:
+    """Return the threads for every queue of the configuration and of the handlers; the default queue always counts."""
+    handlers = (jobs.handlers.find(kind) for kind in jobs.handlers.kinds())
+    named = (handler.queue for handler in handlers if handler is not None and handler.queue is not None)
+    threads = {}
+    for queue in dict.fromkeys((DEFAULT_QUEUE, *jobs.config.queues, *named)):
+        configured = jobs.config.queues.get(queue)
+        number = None if configured is None else configured.workers
+        usual = DEFAULT_WORKERS if queue == DEFAULT_QUEUE else OTHER_WORKERS
+        threads[queue] = usual if number is None else number
+    return {queue: number for queue, number in threads.items() if number}
+
+
+def check_workers(workers: Mapping[str, int]) -> Mapping[str, int]:
+    """Return the numbers of threads that somebody named; anything but names of queues and numbers is refused."""
+    if not isinstance(workers, Mapping) or not workers:
+        raise ArgumentError("workers", "a mapping of queues to numbers of threads is needed")
+    return {
+        check_queue(queue, argument="workers"): check_int(number, argument="workers", least=1, most=1_000)
+        for queue, number in workers.items()
+    }

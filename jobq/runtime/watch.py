@@ -1,0 +1,122 @@
+"""The watch: notices what other processes did, and what falls due, while worker threads are idle."""
+
+import time
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from jobq.cancellation import CancelReason
+from jobq.jobqueue import JobQueue
+from jobq.model.events import Change
+from jobq.model.job import JobState
+from jobq.runtime.exchange import Exchange
+from jobq.runtime.held import Held
+from jobq.runtime.pool import Pool
+from jobq.runtime.service import Service
+from jobq.runtime.trouble import Trouble
+
+#: The shortest pause between two polls, in seconds: after a claim that brought something.
+FAST = 0.002
+#: How often, in seconds, the cancel requests of other processes are looked for while jobs run.
+CANCELS = 0.5
+_ASLEEP = 60.0
+
+
+class Watch(Service):
+    """Polls the change counter, and looks closer only when it moved or something falls due.
+
+    It polls fast after it found something and backs off to ``poll`` seconds; it sleeps while every thread is busy, but
+    for the cancel requests. A change of this process wakes the threads at once, without it.
+    """
+
+    name = "watch"
+
+    def __init__(
+        self,
+        jobs: JobQueue,
+        *,
+        held: Held,
+        exchange: Exchange,
+        trouble: Trouble,
+    ) -> None:
+        super().__init__(clock=jobs.clock, trouble=trouble)
+        self._jobs = jobs
+        self._held = held
+        self._exchange = exchange
+        #: The pools to wake; the runner says which.
+        self.pools: Callable[[], Sequence[Pool]] = tuple
+        self._pace = FAST
+        self._dozing = False
+        self._version = self._cancels_version = -1
+        self._next_due: datetime | None = None
+        self._cancels_at = 0.0
+        self._cancels_wanted = False
+
+    def stir(self) -> None:
+        """Wake up if asleep: a thread has become idle."""
+        if self._dozing:
+            self._dozing = False
+            self.poke()
+
+    def look_for_cancels(self) -> None:
+        """Look for cancel requests with the next tick, which comes at once."""
+        self._cancels_wanted = True
+        self.poke()
+
+    def on_change(self, change: Change) -> None:
+        """Wake a thread for a job of this process that can run now."""
+        if change.state is not JobState.QUEUED or change.run_at is None or change.run_at > self.clock.now():
+            return
+        if self._jobs.handlers.find(change.kind) is not None:
+            for pool in self.pools():
+                if pool.queue == change.queue:
+                    pool.wake()
+
+    def tick(self) -> None:
+        """Poll once."""
+        self._pace = min(2 * self._pace, self._jobs.config.poll)
+        idle = [pool for pool in self.pools() if pool.idle]
+        if not idle and not len(self._held):
+            return
+        version = self._jobs.store.data_version()
+        if idle:
+            self._look(idle, version)
+        if len(self._held):
+            self._check_cancels(version)
+
+    def pause(self) -> float:
+        """Return the pause before the next poll, in seconds of real time."""
+        # Said before looking: a thread that becomes idle now either is seen here or sees this.
+        self._dozing = True
+        if any(pool.idle for pool in self.pools()):
+            self._dozing = False
+            return self._pace
+        return CANCELS if len(self._held) else _ASLEEP
+
+    def after_fork(self) -> None:
+        """Forget what the parent saw."""
+        super().after_fork()
+        self._version = self._cancels_version = -1
+        self._next_due = None
+
+    def _look(self, idle: Sequence[Pool], version: int) -> None:
+        due = self._next_due is not None and self._next_due <= self.clock.now()
+        if version == self._version and not due and not self._exchange.permits.came_free():
+            return
+        outlook = self._jobs.store.look(self._exchange.request(tuple(pool.queue for pool in self.pools())))
+        self._version, self._next_due = version, outlook.next_due
+        woken = [pool for pool in idle if pool.queue in outlook.ready]
+        # Any claim takes expired leases back, whatever its queue.
+        for pool in woken or (idle[:1] if outlook.expired else ()):
+            pool.wake()
+            self._pace = FAST
+
+    def _check_cancels(self, version: int) -> None:
+        now = time.monotonic()
+        moved = version != self._cancels_version and now - self._cancels_at >= CANCELS / 5
+        if not moved and not self._cancels_wanted:
+            return
+        self._cancels_wanted = False
+        requests = self._jobs.store.cancel_requests()
+        self._cancels_at, self._cancels_version = now, version
+        for key in requests:
+            self._held.request(key, CancelReason.USER)
