@@ -4,8 +4,9 @@ import pytest
 
 from jobq.model.effects import Verdict
 from jobq.model.job import JobState
+from jobq.model.lease import Settlement
 from jobq.model.outcome import Cancelled, Failed, Outcome, Postponed, Released, Succeeded, Voided
-from tests.store.bench import LEASE, POLICY, Settlement, Workbench, request
+from tests.store.bench import LEASE, POLICY, Workbench, request
 
 OUTCOMES: list[Outcome] = [Succeeded('"late"'), Failed(error="late"), Released(), Voided(), Cancelled()]
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 
 import apsw
 
@@ -31,13 +32,13 @@ def cancel(
     """Cancel each job or record the request; None for one that has ended."""
     verdicts: dict[int, Verdict | None] = {}
     for job_id in ids:
-        row = conn.execute(settle.READ, (job_id,)).fetchone()
-        if row is None:
+        found = settle.read(conn, job_id)
+        if found is None:
             continue
-        facts = rows.facts(row[6:])
+        subject, facts = found
         decision = decide(facts, Trigger.CANCEL, Moment(now, reason=reason))
         if decision is not None and decision.state.terminal:
-            settle.write(conn, changes, settle.Subject._make(row[:6]), facts, decision, now=now)
+            settle.write(conn, changes, subject, facts, decision, now=now)
         elif decision is not None:
             conn.execute(REQUEST, (rows.to_ms(now), job_id))
         verdicts[job_id] = None if decision is None else decision.verdict
@@ -48,12 +49,13 @@ def retire(conn: apsw.Connection, changes: list[Change], kinds: Sequence[str], *
     """Cancel up to 500 queued jobs of each kind and return how many it was."""
     cancelled = 0
     for kind in kinds:
-        ids = [job_id for (job_id,) in conn.execute(QUEUED_OF_KIND, (kind,)).fetchall()]
-        cancel(conn, changes, ids, now=now, reason="retired_kind")
-        cancelled += len(ids)
+        found: list[Any] = conn.execute(QUEUED_OF_KIND, (kind,)).fetchall()
+        cancel(conn, changes, [job_id for (job_id,) in found], now=now, reason="retired_kind")
+        cancelled += len(found)
     return cancelled
 
 
 def requests(conn: apsw.Connection) -> list[tuple[int, str]]:
     """Return id and token of every running job that was asked to cancel."""
-    return conn.execute(REQUESTED).fetchall()
+    found: list[Any] = conn.execute(REQUESTED).fetchall()
+    return found

@@ -10,7 +10,7 @@ import apsw
 
 from jobq.errors import DedupeConflict, JobNotFound, RetiredKind
 from jobq.model.events import Change
-from jobq.model.job import JobState
+from jobq.model.job import Job, JobState
 from jobq.store.base import Draft, Placed
 from jobq.store.sqlite import lookup, rows
 
@@ -62,7 +62,8 @@ def _has_key(draft: Draft) -> bool:
 def _introduce(conn: apsw.Connection, drafts: Sequence[Draft]) -> None:
     """Make the queues that are new, note the kinds that are new, refuse retired kinds and unknown parents."""
     for kind, queue in {(draft.kind, draft.queue) for draft in drafts}:
-        retired, queue_known = conn.execute(KNOWN, (kind, queue)).fetchone()
+        known: Any = conn.execute(KNOWN, (kind, queue)).fetchone()
+        retired, queue_known = known
         if retired:
             raise RetiredKind(kind)
         if retired is None:
@@ -119,8 +120,14 @@ def _held(conn: apsw.Connection, draft: Draft) -> Placed:
     job_id, kind = found
     if kind != draft.kind:
         raise DedupeConflict(job_id, why=f"a job of kind {kind!r}, not {draft.kind!r}")
-    job = lookup.get(conn, [job_id])[job_id]
-    return Placed(job_id, False, lambda: job)
+    return Placed(job_id, False, partial(_readable, job_id, lookup.get(conn, [job_id])))
+
+
+def _readable(job_id: int, found: dict[int, Job]) -> Job:
+    # A row that somebody broke by hand still holds its key.
+    if job_id not in found:
+        raise JobNotFound(job_id)
+    return found[job_id]
 
 
 def _due(draft: Draft, now_ms: int) -> int:
@@ -130,12 +137,12 @@ def _due(draft: Draft, now_ms: int) -> int:
 
 
 def _bindings(draft: Draft, run_at: int, now_ms: int) -> tuple[Any, ...]:
-    payload = draft.payload
+    inline, _ = rows.beside(draft.payload)
     return (
         draft.kind,
         draft.queue,
         draft.priority,
-        payload if len(payload) <= rows.INLINE_LIMIT else None,
+        inline,
         draft.max_attempts,
         draft.max_deferrals,
         run_at,

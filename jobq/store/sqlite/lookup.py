@@ -21,8 +21,7 @@ STATES = "SELECT id, state FROM jobq_job WHERE id IN (SELECT value FROM json_eac
 # The inner SELECT reads ids alone, from the index that serves its fragments, so that sorting never carries rows.
 FIND = f"SELECT {rows.INFO_COLUMNS} FROM jobq_job WHERE id IN (SELECT id FROM jobq_job"
 FIND_PAGE = " ORDER BY id DESC LIMIT ?) ORDER BY id DESC"
-COUNT = "SELECT state, count(*) FROM jobq_job"
-COUNT_GROUPS = " GROUP BY state"
+COUNT = "SELECT count(*) FROM jobq_job"
 
 # jobq_job_lane, jobq_job_lease and jobq_job_ended are partial: a state is named by a literal so that they can serve.
 STATE_FRAGMENTS = {
@@ -62,7 +61,7 @@ def get(conn: apsw.Connection, ids: Sequence[int]) -> dict[int, Job]:
 
 def states(conn: apsw.Connection, ids: Sequence[int]) -> dict[int, JobState]:
     """Return the states of the jobs with these ids."""
-    found = conn.execute(STATES, (json.dumps(list(ids)),)).fetchall()
+    found: list[Any] = conn.execute(STATES, (json.dumps(list(ids)),)).fetchall()
     known = {state.value for state in JobState}
     return {job_id: JobState(state) for job_id, state in found if state in known}
 
@@ -81,7 +80,8 @@ def count(conn: apsw.Connection, wanted: Filter) -> dict[JobState, int]:
         if wanted.state in (None, state):
             where, bindings = _where(wanted._replace(state=None))
             condition = f"{where} AND {fragment}" if where else f" WHERE {fragment}"
-            counts[state] = sum(n for _, n in conn.execute(COUNT + condition + COUNT_GROUPS, bindings).fetchall())
+            found: list[Any] = conn.execute(COUNT + condition, bindings).fetchall()
+            counts[state] = found[0][0]
         else:
             counts[state] = 0
     return counts
@@ -110,7 +110,7 @@ def _where(wanted: Filter) -> tuple[str, tuple[Any, ...]]:
 
 def _readable(cursor: apsw.Cursor, build: Callable[[Sequence[Any]], T]) -> Iterator[T]:
     """Build a value for each row; one that was broken by hand is reported and left out."""
-    for row in cursor.fetchall():
+    for row in rows.legible(cursor):
         try:
             yield build(row)
         except (rows.BadRow, ValueError) as error:

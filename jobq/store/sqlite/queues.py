@@ -68,7 +68,8 @@ def exists(conn: apsw.Connection, queue: str) -> bool:
 
 def names(conn: apsw.Connection) -> tuple[str, ...]:
     """Return the names of all queues."""
-    return tuple(name for (name,) in conn.execute(NAMES).fetchall())
+    found: list[Any] = conn.execute(NAMES).fetchall()
+    return tuple(name for (name,) in found)
 
 
 def pause(conn: apsw.Connection, queue: str, *, who: str | None, why: str | None, now: datetime) -> bool:
@@ -87,6 +88,7 @@ def resume(conn: apsw.Connection, queue: str) -> bool:
 
 def queues(conn: apsw.Connection) -> list[QueueInfo]:
     """Return every queue by name."""
+    found: list[Any] = conn.execute(QUEUES).fetchall()
     return [
         QueueInfo(
             name=name,
@@ -96,13 +98,14 @@ def queues(conn: apsw.Connection) -> list[QueueInfo]:
             queued=queued,
             running=running,
         )
-        for name, paused_at, paused_by, paused_why, queued, running in conn.execute(QUEUES).fetchall()
+        for name, paused_at, paused_by, paused_why, queued, running in found
     ]
 
 
 def kinds(conn: apsw.Connection, wanted: Sequence[str] | None) -> list[KindInfo]:
     """Return every kind by name, or those wanted that have a row."""
     cursor = conn.execute(ALL_KINDS) if wanted is None else conn.execute(SOME_KINDS, (json.dumps(list(wanted)),))
+    found: list[Any] = cursor.fetchall()
     return [
         KindInfo(
             name=row[0],
@@ -111,12 +114,12 @@ def kinds(conn: apsw.Connection, wanted: Sequence[str] | None) -> list[KindInfo]
             max_attempts=row[3],
             max_deferrals=row[4],
             cap=row[5],
-            retry=None if row[6] is None else json.loads(row[6]),
+            retry=None if row[6] is None else _policy(row[6]),
             retired=bool(row[7]),
             queued=row[8],
             running=row[9],
         )
-        for row in cursor.fetchall()
+        for row in found
     ]
 
 
@@ -125,12 +128,16 @@ def declared(conn: apsw.Connection, kind: str) -> KindRow | None:
     row: Any = conn.execute(DECLARED, (kind,)).fetchone()
     if row is None:
         return None
-    try:
-        retry = json.loads(row[-1])
-    except ValueError:
-        retry = None
+    return KindRow(*row)._replace(retry=_policy(row[-1]))
+
+
+def _policy(text: str | None) -> dict[str, Any]:
     # A policy that somebody broke by hand is the default one; the kind's jobs go on.
-    return KindRow(*row)._replace(retry=retry if isinstance(retry, dict) else {})
+    try:
+        stored = json.loads(text or "{}")
+    except (ValueError, RecursionError):
+        return {}
+    return stored if isinstance(stored, dict) else {}
 
 
 def _require(conn: apsw.Connection, queue: str) -> None:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 
 import apsw
 
@@ -11,10 +12,10 @@ from jobq.model.effects import Moment
 from jobq.model.events import Change
 from jobq.model.job import Actor, Requeued
 from jobq.model.state_machine import Trigger, decide
-from jobq.store.sqlite import enqueue, queues, rows
+from jobq.store.sqlite import enqueue, queues, rows, settle
 
 # The primary key.
-READ = f"SELECT kind, queue, dedupe_key, {rows.FACT_COLUMNS} FROM jobq_job WHERE id = ?"
+KEY = "SELECT dedupe_key FROM jobq_job WHERE id = ?"
 WRITE = """
 UPDATE jobq_job
 SET state = ?, attempts = ?, deferrals = ?, run_at = ?, queue = ?, result = NULL, progress = NULL, last_error = NULL,
@@ -23,6 +24,10 @@ WHERE id = ? AND state = ?
 """
 DROP_RESULT = "DELETE FROM jobq_result WHERE job_id = ?"
 LOG = "INSERT INTO jobq_change (at, actor, what, job_id, before, after) VALUES (?, ?, 'requeued', ?, ?, ?)"
+
+REHEARSE = "SAVEPOINT jobq_rehearsal"
+UNDO = "ROLLBACK TO jobq_rehearsal"
+END = "RELEASE jobq_rehearsal"
 
 
 def requeue(
@@ -38,10 +43,28 @@ def requeue(
     """Requeue each job that may be; refuse the others one by one, with the reason."""
     if queue is not None and not queues.exists(conn, queue):
         raise QueueNotFound(queue, known=queues.names(conn))
+    if not dry_run:
+        return _requeue(conn, changes, ids, queue, actor, now)
+    # The real thing, undone: so that it refuses what the real one would, keys within the call included.
+    conn.execute(REHEARSE)
+    answer = _requeue(conn, [], ids, queue, actor, now)
+    conn.execute(UNDO)
+    conn.execute(END)
+    return answer
+
+
+def _requeue(
+    conn: apsw.Connection,
+    changes: list[Change],
+    ids: Sequence[int],
+    queue: str | None,
+    actor: Actor,
+    now: datetime,
+) -> Requeued:
     done: list[int] = []
     refused: list[tuple[int, str]] = []
-    for job_id in ids:
-        why = _requeue_one(conn, changes, job_id, queue, actor, dry_run, now)
+    for job_id in dict.fromkeys(ids):
+        why = _requeue_one(conn, changes, job_id, queue, actor, now)
         if why is None:
             done.append(job_id)
         else:
@@ -55,22 +78,20 @@ def _requeue_one(
     job_id: int,
     queue: str | None,
     actor: Actor,
-    dry_run: bool,
     now: datetime,
 ) -> str | None:
-    row = conn.execute(READ, (job_id,)).fetchone()
-    if row is None:
+    """Requeue a job, or return why not."""
+    found = settle.read(conn, job_id)
+    if found is None:
         return "not found"
-    kind, old_queue, dedupe_key = row[:3]
-    facts = rows.facts(row[3:])
+    (_, kind, old_queue, *_), facts = found
+    dedupe_key: Any = conn.execute(KEY, (job_id,)).fetchall()[0][0]
     decision = decide(facts, Trigger.REQUEUE, Moment(now))
     if decision is None:
         return facts.state.value
     holder = enqueue.holder(conn, dedupe_key) if dedupe_key is not None else None
     if holder is not None and holder[0] != job_id:
         return f"dedupe key held by job {holder[0]}"
-    if dry_run:
-        return None
     now_ms, new_queue = rows.to_ms(now), queue or old_queue
     values = (decision.state.value, decision.attempts, decision.deferrals, now_ms, new_queue)
     conn.execute(WRITE, (*values, job_id, facts.state.value))

@@ -9,12 +9,17 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import apsw
+
+from jobq.log import get_logger
 from jobq.model.effects import Decision, Facts
 from jobq.model.instant import EPOCH
 from jobq.model.job import JSON, Actor, FailureClass, Job, JobInfo, JobState, LoggedChange, Run
 from jobq.store.base import Draft
 
-#: Texts up to this many characters stay in the job's row; an UPDATE rewrites the whole row.
+log = get_logger(__name__)
+
+#: Texts up to this many bytes stay in the job's row; an UPDATE rewrites the whole row.
 INLINE_LIMIT = 2000
 
 _MILLISECOND = timedelta(milliseconds=1)
@@ -28,12 +33,13 @@ INFO_COLUMNS = (
 )
 #: The same and both texts, wherever they live, in the order that :func:`job` reads them.
 JOB_COLUMNS = (
-    INFO_COLUMNS + ", coalesce(payload, (SELECT body FROM jobq_payload WHERE job_id = jobq_job.id)),"
-    " coalesce(result, (SELECT body FROM jobq_result WHERE job_id = jobq_job.id))"
+    INFO_COLUMNS + ", CAST(coalesce(payload, (SELECT body FROM jobq_payload WHERE job_id = jobq_job.id)) AS BLOB),"
+    " CAST(coalesce(result, (SELECT body FROM jobq_result WHERE job_id = jobq_job.id)) AS BLOB)"
 )
 #: The columns that a decision needs, in the order that :func:`facts` reads them.
 FACT_COLUMNS = (
-    "state, attempts, max_attempts, deferrals, max_deferrals, cancel_requested_at IS NOT NULL, lease_until, last_error"
+    "state, attempts, max_attempts, deferrals, max_deferrals, cancel_requested_at IS NOT NULL, lease_until, "
+    "CAST(last_error AS BLOB)"
 )
 
 
@@ -80,7 +86,7 @@ def facts(row: Sequence[Any]) -> Facts:
     except ValueError as error:
         raise BadRow(f"unknown state {state!r}") from error
     return Facts(
-        state, attempts, max_attempts, deferrals, max_deferrals, bool(asked), _time(lease_until), last_error
+        state, attempts, max_attempts, deferrals, max_deferrals, bool(asked), _time(lease_until), text(last_error)
     )
 
 
@@ -132,11 +138,37 @@ def job(row: Sequence[Any]) -> Job:
     return Job(**_info_fields(row), payload=_lenient(row[30]), result=_lenient(row[31]))
 
 
-def _lenient(text: str | None) -> JSON:
+def _lenient(body: bytes | None) -> JSON:
     try:
-        return _json(text)
+        return None if body is None else json.loads(body.decode())
     except (ValueError, RecursionError):
         return None
+
+
+def text(body: bytes | None) -> str | None:
+    """Return a text that was selected as bytes; what is not UTF-8 in it is replaced."""
+    return None if body is None else body.decode(errors="replace")
+
+
+def strict_text(body: bytes) -> str:
+    """The same for a payload, which is empty, and so no JSON, when it is not UTF-8: it must not run altered."""
+    try:
+        return body.decode()
+    except UnicodeDecodeError:
+        return ""
+
+
+def legible(cursor: apsw.Cursor) -> list[Any]:
+    """Return the rows of a cursor, but for those with a text that is not UTF-8: the driver raises for them."""
+    found: list[Any] = []
+    while True:
+        try:
+            for row in cursor:
+                found.append(row)
+        except UnicodeDecodeError as error:
+            log.warning("jobq.row.skipped", id=None, error=type(error).__name__)
+        else:
+            return found
 
 
 def job_of_draft(job_id: int, draft: Draft, run_at: int, now: int) -> Job:
@@ -205,11 +237,11 @@ def logged_change(row: Sequence[Any]) -> LoggedChange:
     )
 
 
-def beside(text: str | None) -> tuple[str | None, str | None]:
+def beside(body: str | None) -> tuple[str | None, str | None]:
     """Split a text into what stays in the row and what lives in the side table."""
-    if text is None or len(text) <= INLINE_LIMIT:
-        return text, None
-    return None, text
+    if body is None or (len(body) <= INLINE_LIMIT and (body.isascii() or len(body.encode()) <= INLINE_LIMIT)):
+        return body, None
+    return None, body
 
 
 def decision_bindings(decision: Decision, inline_result: str | None) -> tuple[Any, ...]:

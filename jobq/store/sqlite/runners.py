@@ -2,6 +2,7 @@
 
 import json
 from datetime import timedelta
+from typing import Any
 
 import apsw
 
@@ -48,6 +49,7 @@ def remove(conn: apsw.Connection, runner_id: str) -> None:
 
 def runners(conn: apsw.Connection) -> list[RunnerRow]:
     """Return all rows, those of dead runners included."""
+    found: list[Any] = conn.execute(RUNNERS).fetchall()
     return [
         RunnerRow(
             id=row[0],
@@ -60,5 +62,5 @@ def runners(conn: apsw.Connection) -> list[RunnerRow]:
             started_at=rows.from_ms(row[7]),
             beat_at=rows.from_ms(row[8]),
         )
-        for row in conn.execute(RUNNERS).fetchall()
+        for row in found
     ]

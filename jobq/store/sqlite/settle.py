@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import apsw
 
+from jobq.log import get_logger
 from jobq.model.effects import Decision, Facts, Verdict
 from jobq.model.events import Change
 from jobq.model.job import JobState
@@ -15,6 +16,8 @@ from jobq.model.outcome import Expired
 from jobq.model.retry import RetryPolicy
 from jobq.model.state_machine import settle as decide
 from jobq.store.sqlite import rows
+
+log = get_logger(__name__)
 
 # The primary key.
 READ = f"SELECT id, kind, queue, token, worker, started_at, {rows.FACT_COLUMNS} FROM jobq_job WHERE id = ?"
@@ -81,17 +84,26 @@ def settle(
     """Settle each run; an old token is answered with SUPERSEDED and leaves its row alone."""
     settled = []
     for job_id, token, outcome, policy in settlements:
-        row = conn.execute(READ, (job_id,)).fetchone()
+        found = read(conn, job_id)
         decision = None
-        if row is not None and row[3] == token:
-            facts = rows.facts(row[6:])
-            decision = decide(facts, outcome, policy=policy, now=now, roll=roll)
-        if decision is None:
+        if found is not None and found[0].token == token:
+            decision = decide(found[1], outcome, policy=policy, now=now, roll=roll)
+        if found is None or decision is None:
             settled.append(Settled(job_id, Verdict.SUPERSEDED))
             continue
-        write(conn, changes, Subject._make(row[:6]), facts, decision, now=now)
+        write(conn, changes, *found, decision, now=now)
         settled.append(Settled(job_id, decision.verdict, decision.run_at))
     return settled
+
+
+def read(conn: apsw.Connection, job_id: int) -> tuple[Subject, Facts] | None:
+    """Return what a decision needs to know of a job; None where there is none, or none that can be read."""
+    try:
+        row = conn.execute(READ, (job_id,)).fetchone()
+        return None if row is None else (Subject._make(row[:6]), rows.facts(row[6:]))
+    except (rows.BadRow, UnicodeDecodeError) as error:
+        log.warning("jobq.row.skipped", id=job_id, error=type(error).__name__)
+        return None
 
 
 def write(
@@ -126,16 +138,16 @@ def extend(
         "length": None if length is None else rows.span_ms(length),
         "now": rows.to_ms(now),
     }
-    answers = conn.execute(EXTEND, bindings).fetchall()
+    answers: list[Any] = conn.execute(EXTEND, bindings).fetchall()
     return [Beat(job_id, token, rows.from_ms(until), bool(asked)) for job_id, token, until, asked in answers]
 
 
 def reclaim(conn: apsw.Connection, changes: list[Change], *, now: datetime, hold_expired: bool) -> int:
-    """Take back expired leases; grant each one lease length first where the machine has just slept."""
+    """Take back up to 500 expired leases; grant each one lease length first where the machine has just slept."""
     now_ms = rows.to_ms(now)
     if hold_expired:
         conn.execute(HOLD, {"now": now_ms})
-    expired = conn.execute(EXPIRED, (now_ms,)).fetchall()
+    expired = rows.legible(conn.execute(EXPIRED, (now_ms,)))
     for row in expired:
         facts = rows.facts(row[6:])
         decision = decide(facts, Expired(), policy=_NO_DELAY, now=now, roll=0.0)

@@ -14,7 +14,19 @@ from jobq.model.finding import Finding
 from jobq.model.job import Actor, Job, JobInfo, JobState, KindInfo, LoggedChange, QueueInfo, Requeued, Run
 from jobq.model.lease import Beat, Claim, ClaimRequest, Settled, Settlement
 from jobq.store.base import Draft, Durability, Filter, KindRow, Outlook, Placed, RunnerRow
-from jobq.store.sqlite import cancel, claim, enqueue, examine, lookup, queues, requeue, reschedule, runners, settle
+from jobq.store.sqlite import (
+    cancel,
+    claim,
+    enqueue,
+    examine,
+    lanes,
+    lookup,
+    queues,
+    requeue,
+    reschedule,
+    runners,
+    settle,
+)
 from jobq.store.sqlite.engine import Engine
 
 T = TypeVar("T")
@@ -78,14 +90,17 @@ class SqliteStore:
         )
 
     def reclaim(self, *, hold_expired: bool) -> int:
-        """Take back expired leases, shorten those that end too late."""
+        """Take back expired leases, in bounded transactions; shorten those that end too late."""
 
         def run(conn: apsw.Connection, changes: list[Change]) -> int:
             now = self._now()
             settle.clamp(conn, now=now)
             return settle.reclaim(conn, changes, now=now, hold_expired=hold_expired)
 
-        return self._write(run, durable=False)
+        total = 0
+        while reclaimed := self._write(run, durable=False):
+            total += reclaimed
+        return total
 
     def move_due_times(self, *, since: datetime, stepped_back: float) -> int:
         """Move due times back with the clock."""
@@ -171,7 +186,7 @@ class SqliteStore:
 
     def look(self, request: ClaimRequest) -> Outlook:
         """Say what a claim would find."""
-        return self._read(lambda conn: claim.look(conn, request, now=self._now()))
+        return self._read(lambda conn: lanes.look(conn, request, now=self._now()))
 
     def data_version(self) -> int:
         """Return the change counter."""

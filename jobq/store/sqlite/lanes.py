@@ -1,0 +1,128 @@
+"""What could be claimed: the lanes that have a claimable head, found without walking over what may not run.
+
+A lane is one (queue, kind, priority) among queued rows. The index jobq_job_lane stores each lane's rows together in the
+order in which they run, so the head of a lane is one seek, whatever waits in it, in front of it or beside it.
+"""
+
+import json
+from datetime import datetime
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import apsw
+
+from jobq.model.lease import ClaimRequest
+from jobq.store.base import Outlook
+from jobq.store.sqlite import rows
+
+KINDS = "SELECT name FROM jobq_kind WHERE retired = 0"
+QUEUES = "SELECT name FROM jobq_queue WHERE paused_at IS NULL"
+
+# kind: primary key of jobq_kind; running rows are counted in jobq_job_lease, and only for capped kinds.
+# lane: one seek in jobq_job_lane for each priority of each (queue, kind), and one that finds no further priority.
+LANES = """
+WITH RECURSIVE
+kind (name, room) AS MATERIALIZED (
+    SELECT asked.value,
+           coalesce(own.value, row.cap) - iif(
+               coalesce(own.value, row.cap) IS NULL, 0,
+               (SELECT count(*) FROM jobq_job WHERE state = 'running' AND kind = asked.value))
+    FROM json_each(:kinds) AS asked
+    LEFT JOIN jobq_kind AS row ON row.name = asked.value
+    LEFT JOIN json_each(:limits) AS own ON own.key = asked.value
+    WHERE coalesce(row.retired, 0) = 0
+),
+lane (queue, kind, room, priority) AS (
+    SELECT queue.name, kind.name, kind.room,
+           (SELECT max(priority) FROM jobq_job
+            WHERE state = 'queued' AND queue = queue.name AND kind = kind.name)
+    FROM json_each(:queues) AS wanted
+    JOIN jobq_queue AS queue ON queue.name = wanted.value AND queue.paused_at IS NULL
+    JOIN kind ON kind.room IS NULL OR kind.room > 0
+    UNION ALL
+    SELECT lane.queue, lane.kind, lane.room,
+           (SELECT max(job.priority) FROM jobq_job AS job
+            WHERE job.state = 'queued' AND job.queue = lane.queue AND job.kind = lane.kind
+              AND job.priority < lane.priority)
+    FROM lane WHERE lane.priority IS NOT NULL
+)
+"""
+
+HEADS = LANES + """
+SELECT lane.queue, lane.kind, lane.room, lane.priority, head.run_at, head.id
+FROM lane JOIN jobq_job AS head ON head.id = (
+    SELECT id FROM jobq_job
+    WHERE state = 'queued' AND queue = lane.queue AND kind = lane.kind AND priority = lane.priority AND run_at <= :now
+    ORDER BY run_at, id LIMIT 1)
+WHERE lane.priority IS NOT NULL
+"""
+
+LOOK = LANES + """
+SELECT lane.queue,
+       EXISTS (SELECT 1 FROM jobq_job
+               WHERE state = 'queued' AND queue = lane.queue AND kind = lane.kind AND priority = lane.priority
+                 AND run_at <= :now),
+       (SELECT min(run_at) FROM jobq_job
+        WHERE state = 'queued' AND queue = lane.queue AND kind = lane.kind AND priority = lane.priority
+          AND run_at > :now)
+FROM lane WHERE lane.priority IS NOT NULL
+"""
+
+# jobq_job_lease.
+NEXT_EXPIRY = "SELECT min(lease_until) FROM jobq_job WHERE state = 'running'"
+
+
+class Lane(NamedTuple):
+    """One lane with a claimable head; how many more rows of its kind may run is None without a cap."""
+
+    queue: str
+    kind: str
+    room: int | None
+    priority: int
+    run_at: int
+    head: int
+
+
+def look(conn: apsw.Connection, request: ClaimRequest, *, now: datetime) -> Outlook:
+    """Say what a claim would find, from one snapshot."""
+    now_ms = rows.to_ms(now)
+    ready, due = set(), []
+    lanes: list[Any] = conn.execute(LOOK, _bindings(conn, request, now_ms)).fetchall()
+    for queue, claimable, next_run in lanes:
+        if claimable:
+            ready.add(queue)
+        if next_run is not None:
+            due.append(next_run)
+    expiry: Any = conn.execute(NEXT_EXPIRY).fetchall()[0][0]
+    expired = expiry is not None and expiry <= now_ms
+    if expiry is not None and not expired:
+        due.append(expiry)
+    return Outlook(frozenset(ready), expired, rows.from_ms(min(due)) if due else None)
+
+
+def heads(conn: apsw.Connection, request: ClaimRequest, now_ms: int) -> list[Lane]:
+    """Return every lane in which a job may start now."""
+    return [Lane._make(found) for found in conn.execute(HEADS, _bindings(conn, request, now_ms)).fetchall()]
+
+
+def _bindings(conn: apsw.Connection, request: ClaimRequest, now_ms: int) -> dict[str, Any]:
+    kinds, queues, gates = request.kinds, request.queues, request.gates
+    if kinds is None:
+        kinds = _names(conn, KINDS)
+    if queues is None:
+        queues = _names(conn, QUEUES)
+    if gates:
+        kinds = tuple(kind for kind in kinds if kind not in gates or request.permits.get(gates[kind], 0) > 0)
+    limits = json.dumps(dict(request.kind_limits)) if request.kind_limits else "{}"
+    return {"kinds": _as_json(kinds), "queues": _as_json(queues), "limits": limits, "now": now_ms}
+
+
+def _names(conn: apsw.Connection, statement: str) -> tuple[str, ...]:
+    found: list[Any] = conn.execute(statement).fetchall()
+    return tuple(name for (name,) in found)
+
+
+@lru_cache(maxsize=256)
+def _as_json(names: tuple[str, ...]) -> str:
+    # A lane that is found twice would hand out its jobs twice.
+    return json.dumps(list(dict.fromkeys(names)))
