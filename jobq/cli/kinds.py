@@ -1,0 +1,79 @@
+"""``jobq kind list`` and ``retries``."""
+
+import argparse
+from typing import Any
+
+from jobq.cli.options import Options, whole_number
+from jobq.cli.verbs import Verbs, no_options
+
+_RETRIES = """\
+Print how long a job of a kind waits after each failed attempt, without jitter, and the time that has passed by then.
+Jitter only ever shortens a delay, by up to the fraction that is shown."""
+
+
+def add_to(kind: Verbs) -> None:
+    """Add the verbs to the tree."""
+    kind.verb("list", run_list, no_options, help="list the kinds that were registered or enqueued")
+    kind.verb("retries", run_retries, _fill_retries, help="print the retry delays of a kind", description=_RETRIES)
+
+
+def _fill_retries(options: Options) -> None:
+    options.positional("kind", metavar="KIND", help="the kind's name")
+    options.add("--max-attempts", metavar="N", type=whole_number, help="instead of the kind's number of attempts")
+
+
+def run_list(arguments: argparse.Namespace) -> int:
+    """Print every kind with its defaults."""
+    from jobq.cli.exits import Exit  # start-up cost
+    from jobq.cli.output import say_json, table
+    from jobq.cli.target import open_target
+
+    with open_target(arguments) as jobs:
+        kinds = jobs.kinds()
+    if arguments.json:
+        say_json(kinds)
+        return Exit.DONE
+    columns = ("kind", "queue", "priority", "max attempts", "cap", "retired", "queued", "running")
+    table(columns, map(_row, kinds), none="no kind yet")
+    return Exit.DONE
+
+
+def _row(kind: Any) -> tuple[object, ...]:
+    defaults = (kind.queue, kind.priority, kind.max_attempts, kind.cap, kind.retired)
+    return (kind.name, *defaults, kind.queued, kind.running)
+
+
+def run_retries(arguments: argparse.Namespace) -> int:
+    """Print the delays of a kind's retry policy."""
+    from jobq.cli.exits import Exit  # start-up cost
+    from jobq.cli.output import note, say_json, shown, table
+    from jobq.cli.target import open_target
+    from jobq.errors import UnknownKind
+
+    with open_target(arguments) as jobs:
+        known = {kind.name: kind for kind in jobs.kinds()}
+        handler = jobs.handlers.find(arguments.kind)
+        if handler is None and arguments.kind not in known:
+            raise UnknownKind(arguments.kind, fix="`jobq kind list` shows the kinds of this database.")
+        policy = jobs.policy(arguments.kind)
+        attempts = arguments.max_attempts or jobs.max_attempts(arguments.kind)
+    delays = policy.schedule(attempts)
+    totals = [sum(delays[: index + 1]) for index in range(len(delays))]
+    if arguments.json:
+        steps = [{"attempt": n, "delay": d, "total": t} for n, (d, t) in enumerate(zip(delays, totals, strict=True), 1)]
+        say_json({"kind": arguments.kind, "max_attempts": attempts, "policy": policy, "delays": steps})
+        return Exit.DONE
+    rows = ((n, _words(d), _words(t)) for n, (d, t) in enumerate(zip(delays, totals, strict=True), 1))
+    table(("failed attempt", "waits", "in all"), rows, none=f"{arguments.kind} is tried once")
+    jitter = shown(policy.jitter * 100)
+    note(f"{policy.strategy}, {attempts} attempts, each delay shortened at random by up to {jitter} %")
+    return Exit.DONE
+
+
+def _words(seconds: float) -> str:
+    """Return seconds as a duration that the options take, such as 1h30m."""
+    rest, words = seconds, ""
+    for unit, size in (("d", 86_400), ("h", 3_600), ("m", 60)):
+        count, rest = divmod(rest, size)
+        words += f"{count:.0f}{unit}" if count else ""
+    return words + (f"{rest:g}s" if rest or not words else "")

@@ -1,0 +1,114 @@
+"""What commands print: tables and sentences for people, JSON for programs.
+
+Everything that comes from a database or a file name is escaped, so that it cannot move a terminal's cursor.
+"""
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, TextIO
+
+_RED, _BOLD, _PLAIN = "\x1b[31m", "\x1b[1m", "\x1b[0m"
+
+
+def escape(text: str) -> str:
+    r"""Return the text with everything that does not print as ``\xNN`` or ``\uNNNN``.
+
+    Control characters, direction marks, lone surrogates and line breaks are escaped; letters of any script stay.
+    """
+    if text.isprintable():
+        return text
+    return "".join(letter if letter.isprintable() else _escaped(letter) for letter in text)
+
+
+def _escaped(letter: str) -> str:
+    code = ord(letter)
+    if letter in "\n\r\t":
+        return {"\n": "\\n", "\r": "\\r", "\t": "\\t"}[letter]
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def colored(stream: TextIO) -> bool:
+    """Whether colours may be used: on a terminal, unless NO_COLOR is set (https://no-color.org) or it is a dumb one."""
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def plain(value: object) -> Any:
+    """Return a value as JSON can carry it: attrs values as objects, times in ISO 8601."""
+    if isinstance(value, datetime):
+        return value.isoformat()
+    fields: Any = getattr(value, "__attrs_attrs__", None)
+    if fields is not None:
+        return {field.name: plain(getattr(value, field.name)) for field in fields}
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain(item) for item in value]
+    return value
+
+
+def say_json(value: object, *, line: bool = False) -> None:
+    """Print one JSON document to standard output; with ``line`` on one line and at once, as a stream needs it."""
+    text = json.dumps(plain(value), indent=None if line else 2).replace("\x7f", "\\u007f")
+    print(text, flush=line)
+
+
+def say(text: str) -> None:
+    """Print one line of data to standard output."""
+    print(escape(text))
+
+
+def note(text: str) -> None:
+    """Print one line that is not data to standard error, after the data that was printed before it."""
+    sys.stdout.flush()
+    print(escape(text), file=sys.stderr, flush=True)
+
+
+def shown(value: object) -> str:
+    """Return a value as a cell of a table."""
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, datetime):
+        return f"{value:%Y-%m-%d %H:%M:%S}Z"
+    if isinstance(value, float):
+        return f"{value:g}"
+    if isinstance(value, str | int):
+        return str(value)
+    return json.dumps(plain(value), ensure_ascii=False)
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, none: str) -> None:
+    """Print rows under a heading, each column as wide as its content; ``none`` is noted when there is no row.
+
+    On a terminal the last column is cut to its width. Times are UTC.
+    """
+    cells = [[escape(shown(cell)) for cell in row] for row in rows]
+    if not cells:
+        note(none)
+        return
+    widths = [max(map(len, column)) for column in zip(columns, *cells, strict=True)]
+    room = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    color = colored(sys.stdout)
+    heading = _line(columns, widths, room)
+    print(f"{_BOLD}{heading}{_PLAIN}" if color else heading)
+    for row in cells:
+        line = _line(row, widths, room)
+        print(f"{_RED}{line}{_PLAIN}" if color and "failed" in row else line)
+
+
+def facts(pairs: Iterable[tuple[str, object]]) -> None:
+    """Print names and values, one pair a line."""
+    rows = [(escape(name), escape(shown(value))) for name, value in pairs]
+    width = max(len(name) for name, _ in rows)
+    for name, value in rows:
+        print(f"{name:<{width}}  {value}")
+
+
+def _line(cells: Sequence[str], widths: Sequence[int], room: int | None) -> str:
+    line = "  ".join(f"{cell:<{width}}" for cell, width in zip(cells, widths, strict=True)).rstrip()
+    return line if room is None or len(line) <= room else f"{line[: max(room - 1, 1)]}…"

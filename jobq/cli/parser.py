@@ -1,0 +1,94 @@
+"""The tree of commands. Modules of the nouns add their verbs to it; nothing here opens a database."""
+
+import argparse
+import os
+
+from jobq.cli import demo, doctor, enqueue, jobs, kinds, listing, queues, stats, work
+from jobq.cli.options import Options, truth
+from jobq.cli.verbs import Fill, Run
+
+_EPILOG = """\
+exit codes: 0 done, 1 it failed, 2 usage, 3 not found, 4 refused, 75 busy or timed out: try again later.
+Each option can be given by the environment variable that its help names; NO_COLOR turns colours off.
+Data goes to standard output, everything else to standard error."""
+
+
+class Commands:
+    """The verbs of one noun, or the verbs that need none."""
+
+    def __init__(self, group: "argparse._SubParsersAction[argparse.ArgumentParser]", *path: str) -> None:
+        self._group = group
+        self._path = path
+
+    def verb(self, name: str, run: Run, fill: Fill, *, help: str, description: str | None = None) -> None:
+        """Add a verb: ``run`` gets the parsed arguments and returns the exit code."""
+        parser = self._group.add_parser(
+            name,
+            help=help,
+            description=description or f"{help[0].upper()}{help[1:]}.",
+            epilog=_EPILOG,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+        _add_common(parser, default=False)
+        fill(Options(parser, *self._path, name))
+        parser.set_defaults(run=run)
+
+    def noun(self, name: str, *, help: str) -> "Commands":
+        """Add a noun, whose verbs are added to the answer."""
+        parser = self._group.add_parser(name, help=help, description=f"{help[0].upper()}{help[1:]}.", epilog=_EPILOG,
+                                        formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False)
+        _add_common(parser, default=False)
+        verbs = parser.add_subparsers(metavar="VERB", required=True, title="verbs")
+        return Commands(verbs, *self._path, name)
+
+
+class _Version(argparse.Action):
+    """Prints the version; looking it up is too slow to be done for each command."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        """Print and exit."""
+        from importlib.metadata import version  # start-up cost
+
+        print(f"jobq {version('jobq')}")
+        parser.exit()
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of the whole command line, with the environment's values as defaults."""
+    parser = argparse.ArgumentParser(
+        prog="jobq",
+        description="Durable jobs in one SQLite file: enqueue, run, look at and mend them.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
+    _add_common(parser, default=True)
+    commands = Commands(parser.add_subparsers(metavar="COMMAND", required=True, title="commands"))
+    demo.add_to(commands)
+    work.add_to(commands)
+    job = commands.noun("job", help="enqueue, look at and change jobs")
+    enqueue.add_to(job)
+    listing.add_to(job)
+    jobs.add_to(job)
+    queues.add_to(commands.noun("queue", help="look at, pause and resume queues"))
+    kinds.add_to(commands.noun("kind", help="look at kinds and their retries"))
+    stats.add_to(commands)
+    doctor.add_to(commands)
+    return parser
+
+
+def _add_common(parser: argparse.ArgumentParser, *, default: bool) -> None:
+    """Add the options of every command. They may stand before or after the verb; only the root has their defaults."""
+
+    def of(variable: str) -> str | None:
+        return os.environ.get(variable) if default else argparse.SUPPRESS
+
+    group = parser.add_argument_group("common options")
+    group.add_argument("-A", "--app", metavar="MODULE:ATTR", default=of("JOBQ_APP"),
+                       help="a JobQueue, or a Handlers together with --db; the directory is importable [JOBQ_APP]")
+    group.add_argument("--db", metavar="PATH", default=of("JOBQ_DB"), help="the database file [JOBQ_DB]")
+    json = truth("JOBQ_JSON", os.environ.get("JOBQ_JSON", ""), parser) if default else argparse.SUPPRESS
+    group.add_argument("--json", action="store_true", default=json,
+                       help="print JSON for programs: one document, or a line each for streams [JOBQ_JSON]")

@@ -1,0 +1,84 @@
+"""A progress bar: rich's on a terminal that has it, a line each second elsewhere, JSON lines for programs."""
+
+import sys
+import time
+from typing import Any, Protocol
+
+from jobq.cli.output import colored, note, say_json
+
+
+class Bar(Protocol):
+    """Shows how far something is."""
+
+    def update(self, done: int, total: int, stage: str) -> None:
+        """Show it, and what is being done; to be called several times a second."""
+
+    def close(self) -> None:
+        """Show the last state and let go of the terminal."""
+
+
+def make_bar(*, json: bool) -> Bar:
+    """Return the bar that fits where the output goes."""
+    if json:
+        return LineBar(as_json=True)
+    if colored(sys.stderr):
+        try:
+            return RichBar()
+        except ImportError:
+            return LineBar()
+    return LineBar()
+
+
+class LineBar:
+    """Writes a line at most each second: to standard error for people, to standard output as JSON."""
+
+    def __init__(self, *, as_json: bool = False) -> None:
+        self._json = as_json
+        self._due = time.monotonic() + 1.0
+        self._state: tuple[int, int, str] | None = None
+        self._told: tuple[int, int, str] | None = None
+
+    def update(self, done: int, total: int, stage: str) -> None:
+        """Remember the state, and write it when a second has passed."""
+        self._state = (done, total, stage)
+        if time.monotonic() >= self._due:
+            self._tell()
+
+    def close(self) -> None:
+        """Write the last state unless it was written already."""
+        if self._state != self._told:
+            self._tell()
+
+    def _tell(self) -> None:
+        self._due = time.monotonic() + 1.0
+        self._told = self._state
+        if self._state is None:
+            return
+        done, total, stage = self._state
+        if self._json:
+            say_json({"event": "progress", "stage": stage, "done": done, "total": total}, line=True)
+        else:
+            note(f"{stage}: {done:,} of {total:,} files")
+
+
+class RichBar:
+    """Rich's bar on standard error; raises ImportError where rich is not installed."""
+
+    def __init__(self) -> None:
+        from rich.console import Console  # optional extra
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        columns: tuple[Any, ...] = (
+            TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+        )
+        self._progress = Progress(*columns, console=Console(stderr=True), transient=False)
+        self._task = self._progress.add_task("hashing", total=None)
+        self._progress.start()
+
+    def update(self, done: int, total: int, stage: str) -> None:
+        """Move the bar."""
+        self._progress.update(self._task, completed=done, total=max(total, 1), description=stage)
+
+    def close(self) -> None:
+        """Leave the bar as it stands and show the cursor again."""
+        self._progress.stop()

@@ -1,0 +1,90 @@
+"""``jobq queue list``, ``pause`` and ``resume``."""
+
+import argparse
+
+from jobq.cli.options import Options
+from jobq.cli.verbs import Verbs, no_options
+
+_PAUSE = """\
+Stop claims from a queue at once, in every process, until it is resumed. Running jobs finish; jobs may still be
+enqueued. The pause outlives restarts."""
+
+
+def add_to(queue: Verbs) -> None:
+    """Add the verbs to the tree."""
+    queue.verb("list", run_list, no_options, help="list the queues with what waits and runs in them")
+    queue.verb("pause", run_pause, _fill_pause, help="stop claims from a queue", description=_PAUSE)
+    queue.verb("resume", run_resume, _fill_name, help="let claims from a queue go on")
+
+
+def _fill_name(options: Options) -> None:
+    options.positional("queue", metavar="QUEUE", help="the queue's name")
+
+
+def _fill_pause(options: Options) -> None:
+    _fill_name(options)
+    options.add("--who", metavar="NAME", help="who paused it; your login name unless told")
+    options.add("--why", metavar="TEXT", help="the reason, for those who find it paused")
+
+
+def run_list(arguments: argparse.Namespace) -> int:
+    """Print every queue."""
+    from jobq.cli.exits import Exit  # start-up cost
+    from jobq.cli.output import say_json, table
+    from jobq.cli.target import open_target
+
+    with open_target(arguments) as jobs:
+        queues = jobs.queues()
+    if arguments.json:
+        say_json([{**_columns(queue), "paused": queue.paused} for queue in queues])
+        return Exit.DONE
+    rows = ((queue.name, queue.queued, queue.running, queue.paused_at, queue.paused_by, queue.paused_why)
+            for queue in queues)
+    table(("queue", "queued", "running", "paused since", "by", "why"), rows, none="no queue yet")
+    return Exit.DONE
+
+
+def _columns(queue: object) -> dict[str, object]:
+    from jobq.cli.output import plain  # start-up cost
+
+    return dict(plain(queue))
+
+
+def run_pause(arguments: argparse.Namespace) -> int:
+    """Pause a queue; pausing a paused one changes nothing and is no error."""
+    import getpass  # start-up cost
+
+    from jobq.cli.target import open_target
+
+    who = arguments.who
+    if who is None:
+        try:
+            who = getpass.getuser()
+        except (KeyError, OSError):
+            who = "user"
+    with open_target(arguments) as jobs:
+        changed = jobs.pause(arguments.queue, who=who, why=arguments.why)
+    return _answer(arguments, changed=changed, paused=True)
+
+
+def run_resume(arguments: argparse.Namespace) -> int:
+    """Resume a queue; resuming one that is not paused changes nothing and is no error."""
+    from jobq.cli.target import open_target  # start-up cost
+
+    with open_target(arguments) as jobs:
+        changed = jobs.resume(arguments.queue)
+    return _answer(arguments, changed=changed, paused=False)
+
+
+def _answer(arguments: argparse.Namespace, *, changed: bool, paused: bool) -> int:
+    from jobq.cli.exits import Exit  # start-up cost
+    from jobq.cli.output import say, say_json
+
+    state = "paused" if paused else "resumed"
+    if arguments.json:
+        say_json({"queue": arguments.queue, "paused": paused, "changed": changed})
+    elif changed:
+        say(f"queue {arguments.queue} {state}")
+    else:
+        say(f"queue {arguments.queue} {'was paused already' if paused else 'was not paused'}")
+    return Exit.DONE

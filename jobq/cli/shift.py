@@ -1,0 +1,172 @@
+"""One run of ``jobq work``: a runner, the limits it stops at, and what is said about each attempt."""
+
+import argparse
+import os
+import socket
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+
+from jobq.cli.exits import Exit
+from jobq.cli.logs import shown_logs
+from jobq.cli.output import note, say_json
+from jobq.cli.signals import Signals, stop_gracefully
+from jobq.errors import JobqError
+from jobq.jobqueue import JobQueue
+from jobq.model.events import JobStateChanged
+from jobq.model.job import JobState
+from jobq.model.lease import ClaimRequest
+from jobq.runtime.runner import Runner
+
+#: Seconds between two looks at the limits; a signal and the last job of a burst are noticed at once.
+_LOOK = 0.5
+_LOOK_BURST = 0.02
+
+
+class Shift:
+    """Works until something says stop."""
+
+    def __init__(self, jobs: JobQueue, signals: Signals, arguments: argparse.Namespace) -> None:
+        self._jobs = jobs
+        self._signals = signals
+        self._arguments = arguments
+        self._telling = arguments.json or arguments.verbose or sys.stderr.isatty()
+        self._lock = threading.Lock()
+        self._begun = 0
+        self._started: dict[int, JobStateChanged] = {}
+        self._ended: Counter[str] = Counter()
+        workers = dict(arguments.workers) if arguments.workers else None
+        self._runner = Runner(jobs, workers=workers, around=self._one_run)
+
+    def work(self) -> int:
+        """Run jobs and return the exit code."""
+        arguments, runner = self._arguments, self._runner
+        with shown_logs(about_jobs=not self._telling), self._jobs.bus.subscribe(JobStateChanged, self._tell):
+            runner.start()
+            self._say_start()
+            healthy = self._wait()
+            if self._signals.count:
+                note("stopping: waiting for running handlers; a second signal cancels them")
+            grace = self._jobs.config.grace if arguments.grace is None else arguments.grace
+            stop_gracefully(self._signals, lambda: runner.stop(grace=grace), lambda: runner.stop(grace=0), note)
+        counts = ", ".join(f"{number} {what}" for what, number in sorted(self._ended.items()))
+        note(f"stopped after {sum(self._ended.values())} runs" + (f": {counts}" if counts else ""))
+        failed = not healthy or (arguments.burst and self._ended[JobState.FAILED])
+        return Exit.FAILED if failed else Exit.DONE
+
+    def _wait(self) -> bool:
+        """Return when it is time to stop; False when the runner stopped by itself."""
+        arguments, started = self._arguments, time.monotonic()
+        look = _LOOK_BURST if arguments.burst else _LOOK
+        while not self._signals.count:
+            left = look if arguments.max_runtime is None else started + arguments.max_runtime - time.monotonic()
+            if left <= 0 or self._enough() or (arguments.burst and self._nothing_left()):
+                return True
+            if not self._runner.health().running:
+                return False
+            self._signals.wait(min(look, left))
+        return True
+
+    def _enough(self) -> bool:
+        return self._arguments.max_jobs is not None and self._begun >= self._arguments.max_jobs
+
+    def _nothing_left(self) -> bool:
+        """Whether nothing is due and nothing runs here.
+
+        Looked at twice around the running jobs: what one of them enqueues as it ends is seen by the second look.
+        """
+        return not self._due() and not self._running_here() and not self._due()
+
+    def _due(self) -> bool:
+        jobs = self._jobs
+        outlook = jobs.store.look(
+            ClaimRequest(
+                workers=(),
+                lease_length=jobs.config.lease,
+                kinds=jobs.handlers.kinds(),
+                queues=self._queues(),
+                kind_limits=jobs.config.kind_limits,
+            )
+        )
+        return bool(outlook.ready)
+
+    def _running_here(self) -> bool:
+        mine = f"{socket.gethostname()}:{os.getpid()}:"
+        running = self._jobs.find(state=JobState.RUNNING, limit=None)
+        return any((job.worker or "").startswith(mine) for job in running)
+
+    def _queues(self) -> tuple[str, ...] | None:
+        return tuple(queue for queue, _ in self._arguments.workers) if self._arguments.workers else None
+
+    @contextmanager
+    def _one_run(self) -> Iterator[None]:
+        """Stop claiming as soon as the last run that --max-jobs allows has begun."""
+        with self._lock:
+            self._begun += 1
+            enough = self._enough()
+        if enough:
+            self._signals.wake()
+            self._runner.stop()
+        yield
+
+    def _say_start(self) -> None:
+        queues = ", ".join(self._queues() or ("all of its handlers",))
+        note(f"working on {self._jobs.path} (process {os.getpid()})")
+        note(f"queues: {queues}; kinds: {', '.join(self._jobs.handlers.kinds())}")
+
+    def _tell(self, event: JobStateChanged) -> None:
+        if event.state is JobState.RUNNING:
+            self._started[event.job_id] = event
+            return
+        started = self._started.pop(event.job_id, None)
+        if started is None or event.previous is not JobState.RUNNING:
+            return
+        what = self._what(event, started)
+        self._ended[what] += 1
+        if self._telling:
+            self._say(event, started, what)
+        if self._arguments.burst:
+            self._signals.wake()
+
+    def _what(self, event: JobStateChanged, started: JobStateChanged) -> str:
+        if event.state is not JobState.QUEUED:
+            return str(event.state)
+        # An attempt that was given back does not count any more.
+        return "retried" if event.attempt >= started.attempt else "deferred or released"
+
+    def _say(self, event: JobStateChanged, started: JobStateChanged, what: str) -> None:
+        milliseconds = round((event.at - started.at).total_seconds() * 1000)
+        error, due = self._why(event)
+        if self._arguments.json:
+            say_json(
+                {
+                    "at": event.at,
+                    "job_id": event.job_id,
+                    "kind": event.kind,
+                    "queue": event.queue,
+                    "outcome": what,
+                    "state": event.state,
+                    "attempt": started.attempt,
+                    "milliseconds": milliseconds,
+                    "error": error,
+                    "due": due,
+                },
+                line=True,
+            )
+            return
+        line = f"{event.at:%H:%M:%S} job {event.job_id} {event.kind} {what}, attempt {started.attempt}"
+        note(f"{line}, {milliseconds} ms" + (f": {error}" if error else ""))
+
+    def _why(self, event: JobStateChanged) -> tuple[str | None, datetime | None]:
+        """Return the error and the next due time of a run that did not succeed, as far as they can be read now."""
+        if event.state is JobState.SUCCEEDED:
+            return None, None
+        try:
+            job = self._jobs.get(event.job_id)
+        except JobqError:
+            return None, None
+        return job.last_error, job.run_at if job.state is JobState.QUEUED else None

@@ -1,0 +1,70 @@
+"""Which job queue a command works on: ``-A module:attr``, ``--db PATH``, or both."""
+
+import argparse
+import importlib
+import os
+import sys
+from types import ModuleType
+from typing import Any
+
+from jobq.cli.exits import Exit, Stop
+from jobq.cli.output import note
+from jobq.config import Config
+from jobq.handlers import Handlers
+from jobq.jobqueue import JobQueue
+from jobq.opening import open as open_queue
+
+
+def open_target(arguments: argparse.Namespace, *, create: bool = False, config: Config | None = None) -> JobQueue:
+    """Return the job queue that the options name; the caller closes it.
+
+    A database file that is not there is made only with ``create``, and that is said on standard error; otherwise it is
+    "not found", so that a misspelt path does not look like an empty queue. ``config`` is for files opened here.
+    """
+    found = _load(arguments.app) if arguments.app else None
+    if isinstance(found, JobQueue):
+        if arguments.db and os.path.realpath(arguments.db) != os.path.realpath(found.path):
+            raise Stop(Exit.USAGE, f"{arguments.app} has its own database, {found.path}", fix="Leave --db out.")
+        return found
+    if not arguments.db:
+        if found is not None:
+            raise Stop(Exit.USAGE, f"{arguments.app} is a Handlers and has no database", fix="Add --db PATH.")
+        raise Stop(Exit.USAGE, "no database named", fix="Add --db PATH or -A MODULE:ATTR, or set JOBQ_DB or JOBQ_APP.")
+    _check_path(arguments.db, create=create)
+    return open_queue(arguments.db, handlers=() if found is None else found, config=config)
+
+
+def _check_path(path: str, *, create: bool) -> None:
+    if os.path.exists(path):
+        return
+    if not create:
+        fix = "Check the path; `jobq work` and `jobq job enqueue` make a new one."
+        raise Stop(Exit.NOT_FOUND, f"no database at {path}", fix=fix)
+    note(f"making a new database at {path}")
+
+
+def _load(target: str) -> JobQueue | Handlers:
+    name, _, attribute = target.partition(":")
+    if not name or not attribute:
+        raise Stop(Exit.USAGE, f"--app {target}: MODULE:ATTR is needed", fix="For example -A shop.tasks:jobs.")
+    module = _import(name)
+    found: Any = module
+    for part in attribute.split("."):
+        found = getattr(found, part, None)
+    if not isinstance(found, JobQueue | Handlers):
+        fit = sorted(key for key, value in vars(module).items() if isinstance(value, JobQueue | Handlers))
+        fix = f"In {name} these are: {', '.join(fit)}." if fit else f"Nothing in {name} is one."
+        raise Stop(Exit.USAGE, f"--app {target} is neither a JobQueue nor a Handlers", fix=fix)
+    return found
+
+
+def _import(name: str) -> ModuleType:
+    here = os.getcwd()
+    if here not in sys.path:
+        # A command line is started where the program is, as with `python -m`.
+        sys.path.insert(0, here)
+    try:
+        return importlib.import_module(name)
+    except Exception as error:
+        fix = f'Run python -c "import {name}" in this directory to see where.'
+        raise Stop(Exit.USAGE, f"importing {name} raised {type(error).__name__}: {error}", fix=fix) from error

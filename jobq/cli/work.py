@@ -1,0 +1,48 @@
+"""``jobq work``: runs jobs until it is told to stop, or until nothing is left."""
+
+import argparse
+
+from jobq.cli.options import Options, duration, whole_number
+from jobq.cli.verbs import Verbs
+
+_DESCRIPTION = """\
+Run jobs in worker threads until stopped. The handlers come from --app.
+
+The first SIGTERM or SIGINT stops gracefully: nothing more is claimed, and running handlers get --grace to finish. The
+second one asks them to stop at once, the third exits. Exit code 1 with --burst when a job failed for good."""
+
+
+def add_to(commands: Verbs) -> None:
+    """Add the verb to the tree."""
+    commands.verb("work", run, _fill, help="run jobs until stopped", description=_DESCRIPTION)
+
+
+def _fill(options: Options) -> None:
+    options.flag("--burst", help="run what is due and exit when nothing is left")
+    options.add("--max-jobs", metavar="N", type=whole_number,
+                help="stop when so many runs have begun; each further thread may begin one more")
+    options.add("--max-runtime", metavar="TIME", type=duration, help="stop after so long: 90, 90s, 5m, 1h30m")
+    options.add("--workers", metavar="QUEUE=N", type=_threads, action="append",
+                help="serve this queue with N threads, and only queues named so; may be repeated")
+    options.add("--grace", metavar="TIME", type=duration, help="how long handlers may go on after a stop")
+    options.flag("-v", "--verbose", help="a line for each attempt, also when standard error is no terminal")
+
+
+def _threads(text: str) -> tuple[str, int]:
+    queue, _, number = text.partition("=")
+    if not queue or not number:
+        raise argparse.ArgumentTypeError(f"{text!r} is not like mail=2")
+    return queue, whole_number(number)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Work until a signal, a limit, or with --burst until nothing is due."""
+    from jobq.cli.exits import Exit, Stop  # start-up cost
+    from jobq.cli.shift import Shift
+    from jobq.cli.signals import Signals
+    from jobq.cli.target import open_target
+
+    with open_target(arguments, create=True) as jobs, Signals() as signals:
+        if not jobs.handlers.kinds():
+            raise Stop(Exit.USAGE, "there is no handler to run", fix="Name the program's with -A MODULE:ATTR.")
+        return Shift(jobs, signals, arguments).work()

@@ -1,0 +1,194 @@
+"""README.rst is valid, complete, and its examples run."""
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+
+import attrs
+import docutils.core
+import docutils.nodes
+import pytest
+
+import jobq
+from jobq.cli.exits import Exit
+from jobq.cli.parser import build_parser
+from jobq.handler import HandlerOptions
+from jobq.newjob import EnqueueOptions
+
+ROOT = Path(__file__).resolve().parents[1]
+TEXT = (ROOT / "README.rst").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def document() -> docutils.nodes.document:
+    """The parsed README; a warning of docutils is an error."""
+    settings = {"halt_level": 2, "report_level": 2, "syntax_highlight": "none", "warning_stream": False}
+    return docutils.core.publish_doctree(TEXT, settings_overrides=settings)
+
+
+def _blocks(document: docutils.nodes.document, language: str) -> Iterator[docutils.nodes.literal_block]:
+    for block in document.findall(docutils.nodes.literal_block):
+        if language in block["classes"]:
+            yield block
+
+
+def _first_column(document: docutils.nodes.document, name: str) -> list[str]:
+    """Return the cells of the first column of the table with this class, without its heading."""
+    (table,) = (table for table in document.findall(docutils.nodes.table) if name in table["classes"])
+    (body,) = table.findall(docutils.nodes.tbody)
+    return [row[0].astext() for row in body.findall(docutils.nodes.row)]
+
+
+def _cells(document: docutils.nodes.document, name: str) -> set[str]:
+    return {word for cell in _first_column(document, name) for word in cell.split(", ")}
+
+
+def test_readme_is_valid(document: docutils.nodes.document) -> None:
+    """Docutils finds nothing to warn of."""
+    assert document.findall(docutils.nodes.section)
+
+
+def test_quickstart_runs(document: docutils.nodes.document, tmp_path: Path, shell: dict[str, str]) -> None:
+    """Every block of the quickstart runs, in order, in an empty directory; one that is meant to fail does."""
+    (section,) = (one for one in document.findall(docutils.nodes.section) if "quickstart" in one["ids"])
+    blocks = list(section.findall(docutils.nodes.literal_block))
+    assert len(blocks) >= 5
+    for number, block in enumerate(blocks):
+        if "sh" in block["classes"]:
+            done = _run(["bash", "-euc", block.astext()], tmp_path, shell)
+        else:
+            name = block["names"][0] if block["names"] else f"block{number}.py"
+            (tmp_path / name).write_text(block.astext())
+            # Modules that are only imported are compiled by those that import them.
+            done = _run([sys.executable, name], tmp_path, shell)
+        assert (done.returncode != 0) == ("fails" in block["classes"]), done.stdout + done.stderr
+        assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("heading", ["workers-outside", "events", "wsgi"])
+def test_other_examples_run(
+    document: docutils.nodes.document, tmp_path: Path, shell: dict[str, str], heading: str
+) -> None:
+    """Each other Python block stands on its own."""
+    (section,) = (one for one in document.findall(docutils.nodes.section) if heading in one["ids"])
+    (block,) = _blocks(section, "python")  # type: ignore[arg-type]
+    (tmp_path / "shop.py").write_text(block.astext())
+
+    done = _run([sys.executable, "-Werror", "shop.py"], tmp_path, shell)
+
+    assert done.returncode == 0, done.stderr
+
+
+def test_wsgi_recipe_answers(document: docutils.nodes.document, tmp_path: Path, shell: dict[str, str]) -> None:
+    """A POST enqueues, a worker runs it, and a GET tells the state."""
+    (block,) = (one for one in _blocks(document, "python") if "shop.py" in one["names"])
+    (tmp_path / "shop.py").write_text(block.astext())
+    ask = "import sys, shop; print(shop.application({'REQUEST_METHOD': sys.argv[1], 'PATH_INFO': '/1'}, print))"
+
+    posted = _run([sys.executable, "-c", ask, "POST"], tmp_path, shell)
+    worked = _run(["jobq", "work", "-A", "shop:jobs", "--burst"], tmp_path, shell)
+    asked = _run([sys.executable, "-c", ask, "GET"], tmp_path, shell)
+
+    assert '{"job": 1}' in posted.stdout, posted.stderr
+    assert "receipt for order 7" in worked.stdout, worked.stderr
+    assert '"succeeded"' in asked.stdout, asked.stderr
+
+
+def test_testing_example_passes(document: docutils.nodes.document, tmp_path: Path, shell: dict[str, str]) -> None:
+    """The example test passes under pytest with the plugin."""
+    (block,) = (one for one in _blocks(document, "python") if "test_retries.py" in one["names"])
+    (tmp_path / "test_retries.py").write_text(block.astext())
+    installed = any(point.value == "jobq.pytest_plugin" for point in metadata.entry_points(group="pytest11"))
+    plugin = [] if installed else ["-p", "jobq.pytest_plugin"]
+
+    done = _run([sys.executable, "-m", "pytest", "-q", *plugin, "test_retries.py"], tmp_path, shell)
+
+    assert "1 passed" in done.stdout, done.stdout + done.stderr
+
+
+def test_sketches_compile(document: docutils.nodes.document) -> None:
+    """A block that needs a screen is at least Python."""
+    for block in _blocks(document, "python"):
+        compile(block.astext(), "README.rst", "exec")
+
+
+def test_two_commands_are_there() -> None:
+    """The commands for a fresh machine stand in the README as they are tested, and in .ci/run."""
+    assert "python3 -m venv .venv && .venv/bin/pip install -q '.[cli]' && .venv/bin/jobq demo\n" in TEXT
+    assert "python3 -m venv .venv && .venv/bin/pip install -q -e '.[test]' && .venv/bin/pytest\n" in TEXT
+
+
+def test_every_command_and_option_is_listed(document: docutils.nodes.document) -> None:
+    """The table of commands names each verb of the parser and each of its options."""
+    (table,) = (table for table in document.findall(docutils.nodes.table) if "commands" in table["classes"])
+    rows = {row[0].astext(): row[1].astext() for row in next(table.findall(docutils.nodes.tbody))}
+    for path, parser in _verbs(build_parser(), "jobq"):
+        (listed,) = (does for command, does in rows.items() if command == path or command.startswith(f"{path} "))
+        named = set(re.findall(r"--[a-z-]+", listed))
+        assert named == _options(parser), path
+    assert len(rows) == len(list(_verbs(build_parser(), "jobq")))
+
+
+def test_every_configuration_key_is_listed(document: docutils.nodes.document) -> None:
+    """The table of configuration keys names each field of Config."""
+    assert _first_column(document, "config") == [field.name for field in attrs.fields(jobq.Config)]
+
+
+def test_every_option_of_the_decorator_is_listed(document: docutils.nodes.document) -> None:
+    """The table names each keyword of the job decorator."""
+    assert _cells(document, "job-options") == set(HandlerOptions.__annotations__)
+
+
+def test_every_option_of_enqueue_is_listed(document: docutils.nodes.document) -> None:
+    """The table names each keyword of enqueue."""
+    assert _cells(document, "enqueue-options") == set(EnqueueOptions.__annotations__)
+
+
+def test_every_exit_code_is_listed(document: docutils.nodes.document) -> None:
+    """The table names each exit code."""
+    assert _first_column(document, "exit-codes") == [str(code.value) for code in Exit]
+
+
+def test_retry_table_is_what_the_policy_says(document: docutils.nodes.document) -> None:
+    """The table of default delays is the default policy's schedule."""
+    delays = jobq.RetryPolicy().schedule(5)
+
+    assert _first_column(document, "retries") == [str(n) for n in range(1, len(delays) + 1)]
+    assert all(f"     - {delay:g}s\n" in TEXT for delay in delays)
+
+
+def _verbs(parser: argparse.ArgumentParser, path: str) -> Iterator[tuple[str, argparse.ArgumentParser]]:
+    groups = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    if not groups:
+        yield path, parser
+    for group in groups:
+        for name, child in group.choices.items():
+            yield from _verbs(child, f"{path} {name}")
+
+
+def _options(parser: argparse.ArgumentParser) -> set[str]:
+    common = {"--help", "--app", "--db", "--json"}
+    return {flag for action in parser._actions for flag in action.option_strings if flag.startswith("--")} - common
+
+
+def _run(command: list[str], cwd: Path, environment: dict[str, str]) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        command, cwd=cwd, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120
+    )
+
+
+@pytest.fixture
+def shell(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """An environment in which ``jobq`` and ``python`` are this Python's, whether or not the package is installed."""
+    programs = tmp_path_factory.mktemp("bin")
+    for name, call in (("jobq", "-m jobq"), ("python", "")):
+        script = programs / name
+        script.write_text(f'#!/bin/sh\nexec "{sys.executable}" {call} "$@"\n')
+        script.chmod(0o755)
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("JOBQ_")}
+    return {**kept, "PATH": f"{programs}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
