@@ -15,6 +15,7 @@ from jobq.cli.exits import Exit
 from jobq.cli.logs import shown_logs
 from jobq.cli.output import note, say_json
 from jobq.cli.signals import Signals, stop_gracefully
+from jobq.core import DEFAULT_QUEUE
 from jobq.errors import JobqError
 from jobq.jobqueue import JobQueue
 from jobq.model.events import JobStateChanged
@@ -113,10 +114,20 @@ class Shift:
             self._runner.stop()
         yield
 
+    def _count_unbegun(self) -> None:
+        """Count a run that ended before its handler was called, because of its payload say."""
+        with self._lock:
+            self._begun = max(self._begun, sum(self._ended.values()))
+        if self._enough():
+            self._signals.wake()
+            self._runner.stop()
+
     def _say_start(self) -> None:
-        queues = ", ".join(self._queues() or ("all of its handlers",))
-        note(f"working on {self._jobs.path} (process {os.getpid()})")
-        note(f"queues: {queues}; kinds: {', '.join(self._jobs.handlers.kinds())}")
+        jobs = self._jobs
+        handlers = (jobs.handlers.find(kind) for kind in jobs.handlers.kinds())
+        named = {handler.queue for handler in handlers if handler is not None and handler.queue is not None}
+        queues = self._queues() or sorted({DEFAULT_QUEUE, *jobs.config.queues, *named})
+        note(f"working on {', '.join(queues)} of {jobs.path}: {', '.join(jobs.handlers.kinds())}")
 
     def _tell(self, event: JobStateChanged) -> None:
         if event.state is JobState.RUNNING:
@@ -127,6 +138,7 @@ class Shift:
             return
         what = self._what(event, started)
         self._ended[what] += 1
+        self._count_unbegun()
         if self._telling:
             self._say(event, started, what)
         if self._arguments.burst:
@@ -136,7 +148,7 @@ class Shift:
         if event.state is not JobState.QUEUED:
             return str(event.state)
         # An attempt that was given back does not count any more.
-        return "retried" if event.attempt >= started.attempt else "deferred or released"
+        return "retried" if event.attempt >= started.attempt else "given back"
 
     def _say(self, event: JobStateChanged, started: JobStateChanged, what: str) -> None:
         milliseconds = round((event.at - started.at).total_seconds() * 1000)

@@ -25,6 +25,9 @@ class Signals:
         self._reader, self._writer = os.pipe()
         os.set_blocking(self._writer, False)
         self._before: dict[int, Any] = {}
+        # Held by threads alone, never by the signal handler.
+        self._lock = threading.Lock()
+        self._closed = False
 
     def __enter__(self) -> "Signals":
         """Install the handlers; only the main thread can."""
@@ -35,8 +38,10 @@ class Signals:
         """Put back the handlers that were there before."""
         for number, handler in self._before.items():
             signal.signal(number, handler)
-        os.close(self._reader)
-        os.close(self._writer)
+        with self._lock:
+            self._closed = True
+            os.close(self._reader)
+            os.close(self._writer)
 
     def wait(self, seconds: float) -> bool:
         """Wait until a signal comes or the time is over; return whether one came during this wait or just before."""
@@ -46,8 +51,11 @@ class Signals:
         return bool(ready)
 
     def wake(self) -> None:
-        """End a wait of the main thread from another thread."""
-        self._ring()
+        """End a wait of the main thread from another thread; does nothing once it has been left."""
+        with self._lock:
+            # A closed descriptor's number may be a database's by now.
+            if not self._closed:
+                self._ring()
 
     def _came(self, number: int, _frame: FrameType | None) -> None:
         self.count += 1
@@ -70,25 +78,27 @@ def stop_gracefully(
     The answer says whether it was cut short. The second signal in all calls ``cancel``; the third ends the process at
     once with 128 + its number, leaving the leases of running jobs to expire.
     """
-    thread = threading.Thread(target=_then_wake(stop, signals), name="jobq-stop", daemon=True)
-    thread.start()
+    thread = _start(stop, signals)
     cancelled = False
     while thread.is_alive():
         signals.wait(0.5)
         if signals.count >= 2 and not cancelled:
             cancelled = True
             say("asked again: cancelling what runs; once more exits at once")
-            cancel()
+            # On a thread as well: it returns when everything has stopped, and the third signal must be heard.
+            _start(cancel, signals)
         if signals.count >= 3:
             os._exit(128 + signals.number)
     return cancelled
 
 
-def _then_wake(stop: Callable[[], object], signals: Signals) -> Callable[[], None]:
+def _start(stop: Callable[[], object], signals: Signals) -> threading.Thread:
     def run() -> None:
         try:
             stop()
         finally:
             signals.wake()
 
-    return run
+    thread = threading.Thread(target=run, name="jobq-stop", daemon=True)
+    thread.start()
+    return thread

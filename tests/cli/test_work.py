@@ -1,0 +1,239 @@
+"""``jobq work``: in processes of its own, because it is about signals and threads."""
+
+import os
+import random
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import jobq
+from tests.cli.conftest import Answer, finish, start
+
+TASKS = """
+import pathlib, threading
+import jobq
+
+handlers = jobq.Handlers()
+
+
+@handlers.job
+def quick(payload: dict) -> int:
+    return payload["n"]
+
+
+@handlers.job(max_attempts=2, retry=jobq.RetryPolicy(base=3600))
+def broken(payload: dict) -> None:
+    raise ValueError("no \\x1b[31m colour")
+
+
+@handlers.job
+def refused(payload: dict) -> None:
+    raise jobq.PermanentJobError("never", code="no_way")
+
+
+@handlers.job(queue="chain")
+def chain(payload: dict, job: jobq.RunningJob) -> None:
+    if payload["n"]:
+        job.enqueue("chain", {"n": payload["n"] - 1})
+
+
+@handlers.job
+def patient(payload: dict, job: jobq.RunningJob) -> str:
+    pathlib.Path("patient").touch()
+    job.cancel_token.wait(payload["seconds"])
+    job.cancel_token.raise_if_requested()
+    return "done"
+
+
+@handlers.job
+def deaf(payload: dict) -> None:
+    pathlib.Path("deaf").touch()
+    threading.Event().wait(60)
+"""
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> Iterator[jobq.JobQueue]:
+    """A job queue in ``jobs.db`` beside a module ``tasks`` with its handlers."""
+    (tmp_path / "tasks.py").write_text(TASKS)
+    with jobq.open(tmp_path / "jobs.db") as jobs:
+        jobs.queues()
+        yield jobs
+
+
+def work(cwd: Path, *arguments: object, **settings: object) -> "subprocess.Popen[str]":
+    """Start a worker process on that job queue."""
+    return start("work", "-A", "tasks:handlers", "--db", "jobs.db", *arguments, cwd=cwd, **settings)
+
+
+def wait_for(condition: Callable[[], bool], *, timeout: float = 20) -> None:
+    """Wait until another process has done something."""
+    deadline = time.monotonic() + timeout
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen"
+        os.sched_yield()
+
+
+def started(process: "subprocess.Popen[str]") -> str:
+    """Wait until the worker says that it works, and return that line."""
+    assert process.stderr is not None
+    return process.stderr.readline()
+
+
+def test_burst_runs_what_is_due_and_what_that_enqueues(app: jobq.JobQueue, tmp_path: Path) -> None:
+    """It drains, follows children, leaves future jobs alone and exits 0."""
+    app.enqueue("chain", {"n": 5})
+    app.enqueue_many([jobq.NewJob("quick", {"n": n}) for n in range(50)])
+    app.enqueue("quick", {"n": 1}, delay="1h")
+
+    answer = finish(work(tmp_path, "--burst"))
+
+    assert answer.code == 0, answer.err
+    assert (app.counts()["succeeded"], app.counts()["queued"]) == (56, 1)
+    assert answer.out == ""
+    assert f"working on chain, default of {app.path}" in answer.err
+
+
+def test_burst_exits_1_when_a_job_failed(app: jobq.JobQueue, tmp_path: Path) -> None:
+    """A failure for good is a failure; --json gives a line for each attempt."""
+    failed, retried = app.enqueue("refused", {}).id, app.enqueue("broken", {}).id
+
+    answer = finish(work(tmp_path, "--burst", "--json"))
+
+    assert answer.code == 1
+    lines = {line["job_id"]: line for line in answer.lines}
+    assert (lines[failed]["outcome"], lines[failed]["error"]) == ("failed", "PermanentJobError: never")
+    assert (lines[retried]["outcome"], lines[retried]["state"]) == ("retried", "queued")
+    assert lines[retried]["due"] is not None
+
+
+def test_retry_is_no_failure(app: jobq.JobQueue, tmp_path: Path) -> None:
+    """A job that will be tried again has not failed; -v shows its error escaped."""
+    app.enqueue("broken", {})
+
+    answer = finish(work(tmp_path, "--burst", "-v"))
+
+    assert answer.code == 0
+    assert "broken retried, attempt 1" in answer.err
+    assert "no \\x1b[31m colour" in answer.err
+
+
+def test_max_jobs_stops_early(app: jobq.JobQueue, tmp_path: Path) -> None:
+    """With one thread exactly so many jobs run; the others stay queued, uncounted."""
+    app.enqueue_many([jobq.NewJob("quick", {"n": n}) for n in range(40)])
+
+    answer = finish(work(tmp_path, "--max-jobs", 3, "--workers", "default=1"))
+
+    assert answer.code == 0, answer.err
+    assert app.counts()["succeeded"] == 3
+    assert {job.attempts for job in app.find(state="queued", limit=None)} == {0}
+
+
+def test_max_jobs_counts_payloads_that_do_not_fit(app: jobq.JobQueue, tmp_path: Path) -> None:
+    """A run that ends before its handler is called is a run."""
+    app.enqueue("quick", [])
+    app.enqueue("quick", {"n": 1}, delay="1h")
+
+    assert finish(work(tmp_path, "--max-jobs", 1)).code == 0
+
+
+def test_max_runtime_stops_an_idle_worker(app: jobq.JobQueue, tmp_path: Path) -> None:
+    """Without jobs it waits until the time is over."""
+    before = time.monotonic()
+
+    answer = finish(work(tmp_path, "--max-runtime", "0.3"))
+
+    assert answer.code == 0
+    assert time.monotonic() - before >= 0.3
+
+
+def test_workers_names_the_queues(app: jobq.JobQueue, tmp_path: Path) -> None:
+    """Only queues that are named are served."""
+    app.enqueue("quick", {"n": 1})
+    app.enqueue("chain", {"n": 0}, queue="chain")
+
+    assert finish(work(tmp_path, "--burst", "--workers", "chain=1")).code == 0
+    assert [job.queue for job in app.find(state="queued")] == ["default"]
+
+
+def test_without_handlers_is_a_usage_error(app: jobq.JobQueue, tmp_path: Path) -> None:
+    """A database alone has nothing to run."""
+    answer = finish(start("work", "--db", "jobs.db", cwd=tmp_path))
+
+    assert answer.code == 2
+    assert "-A" in answer.err
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_first_signal_lets_handlers_finish(app: jobq.JobQueue, tmp_path: Path, number: signal.Signals) -> None:
+    """A graceful stop loses nothing."""
+    job_id = app.enqueue("patient", {"seconds": 0.5}).id
+    process = work(tmp_path)
+    wait_for((tmp_path / "patient").exists)
+
+    process.send_signal(number)
+
+    assert finish(process).code == 0
+    assert app.get(job_id).result == "done"
+
+
+def test_second_signal_cancels(app: jobq.JobQueue, tmp_path: Path) -> None:
+    """The handler is asked to stop, and its job is queued again, uncounted."""
+    job_id = app.enqueue("patient", {"seconds": 60}).id
+    process = work(tmp_path)
+    wait_for((tmp_path / "patient").exists)
+
+    process.send_signal(signal.SIGTERM)
+    assert "working on" in started(process)
+    assert "stopping" in started(process)
+    process.send_signal(signal.SIGTERM)
+
+    assert finish(process, timeout=10).code == 0
+    assert (app.get(job_id).state, app.get(job_id).attempts) == ("queued", 0)
+
+
+def test_third_signal_exits_at_once(app: jobq.JobQueue, tmp_path: Path) -> None:
+    """A handler that hears nothing is left to the end of its lease."""
+    job_id = app.enqueue("deaf", {}).id
+    process = work(tmp_path)
+    wait_for((tmp_path / "deaf").exists)
+    assert "working on" in started(process)
+
+    process.send_signal(signal.SIGINT)
+    assert "stopping" in started(process)
+    process.send_signal(signal.SIGINT)
+    assert "asked again" in started(process)
+    process.send_signal(signal.SIGINT)
+
+    assert finish(process, timeout=3).code == 130
+    assert app.get(job_id).state == "running"
+
+
+def test_b28_sigterm_at_random_moments_ends_an_idle_worker(app: jobq.JobQueue, tmp_path: Path) -> None:
+    """Twenty times: whenever the signal comes after the start, the process is gone within two seconds."""
+    roll = random.Random(28)
+    for _ in range(5):
+        processes = [work(tmp_path) for _ in range(4)]
+        for process in processes:
+            started(process)
+        for process in processes:
+            pause = time.monotonic() + roll.random() * 0.05
+            wait_for(lambda pause=pause: time.monotonic() >= pause)  # type: ignore[misc]
+            process.send_signal(signal.SIGTERM)
+            assert finish(process, timeout=2).code == 0
+
+
+def test_corrupt_database_ends_the_worker(app: jobq.JobQueue, tmp_path: Path) -> None:
+    """A file that was replaced while it was open stops the runner with exit code 1."""
+    process = work(tmp_path)
+    started(process)
+    os.replace(tmp_path / "tasks.py", tmp_path / "jobs.db")
+
+    answer: Answer = finish(process)
+
+    assert answer.code == 1
+    assert "jobq.store.failed" in answer.err
