@@ -27,9 +27,6 @@ INSERT INTO jobq_job (kind, queue, state, priority, payload, max_attempts, max_d
                       parent_id, actor, tenant_id, subject, meta, created_at)
 VALUES (?, ?, 'queued', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
-INSERT_UNLESS_HELD = INSERT + """
-ON CONFLICT (dedupe_key) WHERE dedupe_key IS NOT NULL AND state IN ('queued', 'running') DO NOTHING
-"""
 INSERT_PAYLOAD = "INSERT INTO jobq_payload (job_id, body) VALUES (?, ?)"
 
 # jobq_job_dedupe.
@@ -95,12 +92,15 @@ def _insert_keyed(
 ) -> Iterator[Placed]:
     now_ms = rows.to_ms(now)
     for draft in drafts:
+        # Looked up under the write lock instead of left to the index: an INSERT that does nothing still writes the
+        # AUTOINCREMENT counter, and a repeated enqueue would be synced for it.
+        held = holder(conn, draft.dedupe_key or "")
+        if held is not None:
+            yield _held(conn, draft, *held)
+            continue
         at = _due(draft, now_ms)
-        conn.execute(INSERT_UNLESS_HELD, _bindings(draft, at, now_ms))
-        if conn.changes():
-            yield _placed(conn, changes, conn.last_insert_rowid(), draft, at, now, now_ms)
-        else:
-            yield _held(conn, draft)
+        conn.execute(INSERT, _bindings(draft, at, now_ms))
+        yield _placed(conn, changes, conn.last_insert_rowid(), draft, at, now, now_ms)
 
 
 def _placed(
@@ -114,10 +114,7 @@ def _placed(
     return Placed(job_id, True, partial(rows.job_of_draft, job_id, draft, at, now_ms))
 
 
-def _held(conn: apsw.Connection, draft: Draft) -> Placed:
-    found = holder(conn, draft.dedupe_key or "")
-    assert found is not None, "the unique index refused a key that nobody holds"
-    job_id, kind = found
+def _held(conn: apsw.Connection, draft: Draft, job_id: int, kind: str) -> Placed:
     if kind != draft.kind:
         raise DedupeConflict(job_id, why=f"a job of kind {kind!r}, not {draft.kind!r}")
     return Placed(job_id, False, partial(_readable, job_id, lookup.get(conn, [job_id])))
