@@ -25,6 +25,7 @@ from jobq.errors import (
     QueueNotFound,
     ResultError,
     RetiredKind,
+    RunnerBusy,
     SchemaTooNew,
     StoreBusy,
     StoreCorrupt,
@@ -61,6 +62,9 @@ from jobq.model.retry import RetryPolicy, RetryStrategy
 from jobq.newjob import NewJob
 from jobq.opening import open
 from jobq.runtime.context import RunningJob
+from jobq.runtime.drain import Counts
+from jobq.runtime.health import Bootstrap, Health
+from jobq.runtime.runner import Runner
 from jobq.store.base import Durability
 from jobq.stream import Stream
 
@@ -68,6 +72,7 @@ __all__ = [
     "Actor",
     "ArgumentError",
     "AttrsCodec",
+    "Bootstrap",
     "Bus",
     "CancelReason",
     "CancelToken",
@@ -75,6 +80,7 @@ __all__ = [
     "Codec",
     "Config",
     "ConfigError",
+    "Counts",
     "DedupeConflict",
     "Deferred",
     "Durability",
@@ -87,6 +93,7 @@ __all__ = [
     "Gate",
     "Handler",
     "Handlers",
+    "Health",
     "HealthChanged",
     "InvalidTransition",
     "Job",
@@ -119,6 +126,8 @@ __all__ = [
     "RetryPolicy",
     "RetryStrategy",
     "Run",
+    "Runner",
+    "RunnerBusy",
     "RunningJob",
     "SchemaTooNew",
     "StoreBusy",

@@ -66,17 +66,12 @@ class Crew:
         return self.pid == os.getpid() and not self.shutdown.over
 
     def start(self) -> None:
-        """Listen, then start the services, then the workers."""
-        bus, gates = self._jobs.bus, self._bench.exchange.permits.gates()
-        self._unsubscribe = [
-            bus.watch(self._watch.on_change),
-            bus.subscribe(QueueStateChanged, self._on_queue).close,
-            *(gate.on_release(self._wake_all) for gate in gates),
-        ]
-        for service in self._services:
-            service.start()
-        for worker in self.workers:
-            worker.start()
+        """Listen, then start the services, then the workers; where a thread cannot be started, stop the others."""
+        try:
+            self._start()
+        except BaseException:
+            self.stop(0.0)
+            raise
         logger.info("jobq.runner.started", queues=[pool.queue for pool in self.pools], workers=len(self.workers))
 
     def stop(self, grace: float) -> None:
@@ -90,6 +85,18 @@ class Crew:
         unsubscribe, self._unsubscribe = self._unsubscribe, []
         for end in unsubscribe:
             end()
+
+    def _start(self) -> None:
+        bus, gates = self._jobs.bus, self._bench.exchange.permits.gates()
+        self._unsubscribe = [
+            bus.watch(self._watch.on_change),
+            bus.subscribe(QueueStateChanged, self._on_queue).close,
+            *(gate.on_release(self._wake_all) for gate in gates),
+        ]
+        for service in self._services:
+            service.start()
+        for worker in self.workers:
+            worker.start()
 
     def _is_inside(self) -> bool:
         threads: Sequence[threading.Thread | None] = [

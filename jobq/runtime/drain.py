@@ -88,16 +88,16 @@ class Drain:
         return hand if claims else None
 
     def _run(self, hand: Hand) -> None:
-        job = hand.start_next(self._runs.begin)
-        assert job is not None, "a fresh hand starts its job"
         try:
+            job = hand.start_next(self._runs.begin)
+            assert job is not None, "a fresh hand starts its job"
             ended = self._runs.carry_out(job)
+            hand.finish(job, ended)
         except BaseException:
             # Ctrl-C, or a failing test: the job goes back uncounted and the exception to whoever called.
-            self._owed += hand.abandon(Released())
+            self._owed += (*hand.abandon(Released()), *self._exchange.take_back(hand))
             self._settle()
             raise
-        hand.finish(job, ended)
         self._owed += hand.steal()
         if self._raise_errors and isinstance(ended.outcome, Failed) and job.error is not None:
             self._settle()

@@ -28,15 +28,19 @@ class Exchange:
         """Write down how runs ended; the answer has the order of the runs, superseded ones included."""
         if not ended:
             return []
-        settled = self._jobs.settle(self._settlements(ended))
+        settled = self._jobs.store.settle(self._settlements(ended), durable=False)
         self.note(ended, settled)
         return settled
 
     def note(self, ended: Sequence[Ended], settled: Sequence[Settled]) -> None:
-        """Let go of what was settled, and log it."""
+        """Let go of what was settled, log it, and tell the bus.
+
+        The bus comes last: whoever hears that a job runs can cancel it, who hears that it ended finds its permit free.
+        """
         if ended:
             self._held.drop((claim.id, claim.token) for claim, _, _ in ended)
             report(zip(ended, settled, strict=True))
+        self._jobs.deliver()
 
     def take_back(self, hand: Hand) -> list[Ended]:
         """Take what a hand holds beside its current run: what is over, and the unstarted jobs as released."""
@@ -51,8 +55,8 @@ class Exchange:
     ) -> tuple[list[Settled], list[Claim]]:
         """Do the same, and claim for each of ``workers`` in the same transaction.
 
-        Where it raises, nothing was settled or claimed, and the permits are back. What is claimed is the caller's to
-        hold; :meth:`note` is to follow.
+        It is unsynced: what a power cut undoes runs once more, which "at least once" covers. Where it raises, nothing
+        was settled or claimed, and the permits are back. The caller holds what it got and calls :meth:`note`.
         """
         self.observe()
         self._refresh()
@@ -61,7 +65,7 @@ class Exchange:
         claims: list[Claim] = []
         try:
             request = self._request(workers, queues, hand, taken)
-            settled, claims = self._jobs.settle_and_claim(self._settlements(ended), request)
+            settled, claims = self._jobs.store.settle_and_claim(self._settlements(ended), request, durable=False)
         finally:
             self.permits.put_back(taken, claims)
         return settled, claims

@@ -89,7 +89,8 @@ class Watch(Service):
         self._dozing = True
         if any(pool.idle for pool in self.pools()):
             self._dozing = False
-            return self._pace
+            until_due = self._pace if self._next_due is None else (self._next_due - self.clock.now()).total_seconds()
+            return max(0.001, min(self._pace, until_due))
         return CANCELS if len(self._held) else _ASLEEP
 
     def after_fork(self) -> None:

@@ -1,0 +1,76 @@
+"""What a handler sees of its run."""
+
+from typing import Any
+
+import jobq
+from jobq.testing import FakeClock
+
+
+def test_facts_are_those_of_the_job(jobs: jobq.JobQueue) -> None:
+    """Everything that was said at enqueue is there, typed."""
+    seen: dict[str, Any] = {}
+
+    @jobs.job(name="look", queue="mail", max_attempts=3)
+    def look(payload: Any, job: jobq.RunningJob) -> None:
+        names = ("id", "kind", "queue", "attempt", "max_attempts", "deferrals", "priority", "parent_id", "actor")
+        seen.update({name: getattr(job, name) for name in names})
+        seen.update(tenant=job.tenant_id, subject=job.subject, meta=job.meta, slot=job.slot, error=job.last_error)
+        seen.update(delegates=job.delegates)
+
+    made = look.enqueue(priority=7, actor="user", tenant_id="t", subject="s", meta={"trace": "abc"})
+    jobq.Runner(jobs, delegates="services").drain()
+
+    assert seen == {
+        "id": made.id, "kind": "look", "queue": "mail", "attempt": 1, "max_attempts": 3, "deferrals": 0, "priority": 7,
+        "parent_id": None, "actor": jobq.Actor.USER, "tenant": "t", "subject": "s", "meta": {"trace": "abc"},
+        "slot": None, "error": None, "delegates": "services",
+    }  # fmt: skip
+
+
+def test_a_child_inherits_and_is_committed_at_once(jobs: jobq.JobQueue, caplog: Any) -> None:
+    """A child knows its parent, has its actor, tenant and priority, and stays when the parent fails."""
+
+    @jobs.job(name="parent", max_attempts=1)
+    def parent(payload: Any, job: jobq.RunningJob) -> None:
+        job.enqueue("child", {"n": 1})
+        job.enqueue("child", {"n": 2}, tenant_id="other", priority=1)
+        raise ValueError("too late")
+
+    made = parent.enqueue(actor="agent", tenant_id="t", priority=42)
+    jobq.Runner(jobs).drain()
+    second, first = jobs.find(parent_id=made.id)
+
+    assert (first.actor, first.tenant_id, first.priority) == ("agent", "t", 42)
+    assert (second.actor, second.tenant_id, second.priority) == ("agent", "other", 1)
+    assert jobs.get(made.id).state == "failed"
+
+
+def test_the_logger_is_bound_to_the_run(jobs: jobq.JobQueue, caplog: Any) -> None:
+    """A handler's own lines carry the ids of its run."""
+    caplog.set_level("INFO", logger="jobq.handler")
+
+    @jobs.job
+    def talk(payload: Any, job: jobq.RunningJob) -> None:
+        job.log.info("hello")
+
+    made = talk.enqueue()
+    jobq.Runner(jobs).drain()
+    (record,) = (record for record in caplog.records if record.name == "jobq.handler")
+
+    assert {"job_id": made.id, "kind": "talk", "queue": "default", "attempt": 1}.items() <= record.jobq.items()
+
+
+def test_last_error_of_the_run_before(jobs: jobq.JobQueue, clock: FakeClock) -> None:
+    """The second attempt sees how the first one ended."""
+    errors = []
+
+    @jobs.job(max_attempts=2)
+    def again(payload: Any, job: jobq.RunningJob) -> None:
+        errors.append(job.last_error)
+        if job.attempt == 1:
+            raise ValueError("first")
+
+    again.enqueue()
+    jobq.Runner(jobs).drain(until="1m")
+
+    assert errors == [None, "ValueError: first"]
