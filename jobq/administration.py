@@ -12,7 +12,6 @@ from jobq.arguments import (
     check_priority,
     check_queue,
     check_run_at,
-    check_text,
     check_word,
 )
 from jobq.cancellation import CancelReason
@@ -120,8 +119,8 @@ class Administration(Core):
         self.register()
         changed = self.store.pause(
             check_queue(queue),
-            who=None if who is None else self.clean(check_text(who, argument="who")),
-            why=None if why is None else self.clean(check_text(why, argument="why")),
+            who=None if who is None else self.clean(who, argument="who"),
+            why=None if why is None else self.clean(why, argument="why"),
         )
         if changed:
             logger.info("jobq.queue.paused", queue=queue)

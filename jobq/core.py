@@ -27,7 +27,8 @@ class Core:
     ) -> None:
         self._database = database
         self._store: Store | None = store
-        self._registered = 0
+        # The version of the handlers that the database has seen; configured queues are news from the beginning.
+        self._registered = -1 if config.queues else 0
         self._attached: list[Handlers] = []
         self.config = config
         self.clock = clock
@@ -62,8 +63,10 @@ class Core:
         """The runs under way in this process, shared in the same way."""
         return self._database.live
 
-    def clean(self, text: str) -> str:
-        """Return a text for people that can be stored: redacted, then cut to 500 characters."""
+    def clean(self, text: str, *, argument: str) -> str:
+        """Return a text for people as it is stored: redacted first, then cut to 500 characters."""
+        if not isinstance(text, str):
+            raise ArgumentError(argument, f"text is needed, not a {type(text).__name__}")
         return clean(text, self.redactor)
 
     def deliver(self) -> None:

@@ -126,7 +126,8 @@ class Leasing(Core):
         else:
             seconds = max(0.0, to_seconds(delay or 0, argument="delay"))
             due = shift(self.clock.now(), seconds, argument="delay")
-        return self._settle(lease, Postponed(until=due, reason=None if reason is None else self.clean(reason)))
+        told = None if reason is None else self.clean(reason, argument="reason")
+        return self._settle(lease, Postponed(until=due, reason=told))
 
     def release(self, lease: Lease) -> Verdict:
         """Give the job back unfinished, to be claimed at once; the attempt is not counted.
@@ -152,10 +153,10 @@ class Leasing(Core):
                 code, permanent = code or error.code, permanent or isinstance(error, PermanentJobError)
                 kind = FailureClass.TRANSIENT
         else:
-            text = self.clean(check_error(error))
+            text = self.clean(error, argument="error")
         return Failed(
             error=text,
-            reason=None if code is None else self.clean(check_text(code, argument="code")),
+            reason=None if code is None else self.clean(check_text(code, argument="code"), argument="code"),
             failure_class=FailureClass.UNRECOVERABLE if permanent else kind,
             retryable=not permanent,
         )
@@ -187,7 +188,7 @@ class Leasing(Core):
         except PayloadError as error:
             outcome = Failed(
                 error=describe_error(error, self.redactor),
-                reason="payload",
+                reason="bad_payload",
                 failure_class=FailureClass.UNRECOVERABLE,
                 retryable=False,
             )
@@ -200,10 +201,3 @@ class Leasing(Core):
 def worker_name() -> str:
     """Return the name of a worker that was given none: host, process and thread."""
     return f"{socket.gethostname()}:{os.getpid()}:{threading.current_thread().name}"
-
-
-def check_error(error: object) -> str:
-    """Return the text of a failure; anything but text is refused."""
-    if not isinstance(error, str):
-        raise ArgumentError("error", f"a text or an exception is needed, not a {type(error).__name__}")
-    return error

@@ -39,6 +39,7 @@ def open(
         ForeignHandle, ForkedHandle, SchemaTooNew, StoreError: the file cannot be used.
     """
     registries = _registries(handlers)
+    _check(config, redact)
     settings, time = config or Config(), clock or SystemClock()
     shared = database.acquire_temporary() if path is None else database.acquire(_absolute(path))
     try:
@@ -72,14 +73,21 @@ def _build(
 
 
 def _registries(handlers: Handlers | Iterable[Handlers]) -> tuple[Handlers, ...]:
-    given = (handlers,) if isinstance(handlers, Handlers) else tuple(handlers)
+    given = (handlers,) if isinstance(handlers, Handlers) or not isinstance(handlers, Iterable) else tuple(handlers)
     if not all(isinstance(registry, Handlers) for registry in given):
         raise ArgumentError("handlers", "Handlers objects are needed", fix="Make one with jobq.Handlers().")
     return given
 
 
+def _check(config: object, redact: object) -> None:
+    if config is not None and not isinstance(config, Config):
+        raise ArgumentError("config", f"a Config is needed, not a {type(config).__name__}")
+    if redact is not None and not callable(redact):
+        raise ArgumentError("redact", f"a function is needed, not a {type(redact).__name__}")
+
+
 def _absolute(path: str | os.PathLike[str]) -> str:
-    text = os.fspath(path)
+    text = os.fspath(path) if isinstance(path, str | os.PathLike) else None
     if not isinstance(text, str) or not text or "\0" in text:
         raise ArgumentError("path", "the path of a file is needed", fix=_FIX)
     if text == ":memory:" or text.startswith("file:"):

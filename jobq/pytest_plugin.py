@@ -1,7 +1,7 @@
 """Fixtures for tests of programs on jobq. Nothing happens in a test that names none of them.
 
-pytest loads this in every run of an environment that has jobq, so jobq itself is imported by the fixtures alone. Their
-annotations are therefore texts.
+pytest loads this module in every run of an environment that has jobq. It therefore opens nothing, starts nothing and
+hooks into nothing, and leaves the imports to the fixtures.
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,6 @@
 """Dedupe keys through the job queue."""
 
 import threading
-from collections.abc import Callable
 
 import attrs
 import pytest
@@ -17,8 +16,6 @@ from jobq import (
 from jobq.testing import FakeClock
 from tests.conftest import PATIENCE
 
-Again = Callable[..., JobQueue]
-
 
 @attrs.frozen
 class Mail:
@@ -26,13 +23,6 @@ class Mail:
 
     to: str
     subject: str = "hello"
-
-
-@attrs.frozen
-class Other:
-    """Another class with a field of the same name."""
-
-    to: str
 
 
 def total(jobs: JobQueue) -> int:

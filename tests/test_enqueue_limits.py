@@ -29,13 +29,6 @@ class Mail:
     subject: str = "hello"
 
 
-@attrs.frozen
-class Other:
-    """Another class with a field of the same name."""
-
-    to: str
-
-
 def total(jobs: JobQueue) -> int:
     """Return how many jobs there are."""
     return sum(jobs.counts().values())

@@ -1,6 +1,5 @@
 """What people see of jobs, queues and kinds."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,8 +10,6 @@ from jobq import (
     JobState,
 )
 from jobq.testing import FakeClock
-
-Again = Callable[..., JobQueue]
 
 
 def make(jobs: JobQueue, state: str, **options: Any) -> int:
@@ -27,9 +24,6 @@ def make(jobs: JobQueue, state: str, **options: Any) -> int:
         elif state == "failed":
             jobs.fail(lease, "no luck", permanent=True)
     return made.id
-
-
-ENDED = ["succeeded", "failed", "cancelled"]
 
 
 def test_find_narrows_by_every_column(jobs: JobQueue) -> None:

@@ -1,0 +1,430 @@
+"""Leases for outside workers, and the five verbs that take one."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import apsw
+import attrs
+import pytest
+
+from jobq import (
+    ArgumentError,
+    Config,
+    FailureClass,
+    Handlers,
+    JobQueue,
+    JobState,
+    Lease,
+    LeaseLost,
+    PermanentJobError,
+    ResultError,
+    RetryPolicy,
+    TransientJobError,
+    Verdict,
+)
+from jobq.testing import FakeClock
+
+Again = Callable[..., JobQueue]
+
+
+@attrs.frozen
+class Receipt:
+    """A result."""
+
+    message_id: str
+
+
+def take(jobs: JobQueue, **options: Any) -> Lease:
+    """Enqueue a job and lease it."""
+    made = jobs.enqueue("review", {"n": 1}, **options)
+    (lease,) = jobs.lease(worker="agent-7")
+    assert lease.id == made.id
+    return lease
+
+
+def test_lease_claims_a_job_for_a_named_worker(jobs: JobQueue, clock: FakeClock) -> None:
+    """The lease holds the whole job as it is now: running, with the attempt counted."""
+    made = jobs.enqueue("review", {"n": 1})
+
+    (lease,) = jobs.lease(kinds=["review"], worker="agent-7", limit=1, length="2m")
+
+    assert lease.job == jobs.get(made.id)
+    assert (lease.job.state, lease.job.attempts, lease.job.payload) == (JobState.RUNNING, 1, {"n": 1})
+    assert (lease.worker, lease.length, lease.until) == ("agent-7", 120.0, clock.now() + timedelta(minutes=2))
+    assert (lease.token, lease.cancel_requested) == (lease.job.token, False)
+    assert jobs.lease(worker="agent-8") == []
+
+
+def test_lease_takes_its_length_from_the_configuration(open_again: Again, clock: FakeClock) -> None:
+    """Unless it is named."""
+    jobs = open_again(config=Config(lease="90s"))
+    jobs.enqueue("review")
+
+    (lease,) = jobs.lease(worker="w")
+
+    assert (lease.length, lease.until) == (90.0, clock.now() + timedelta(seconds=90))
+
+
+def test_lease_takes_the_best_jobs_up_to_the_limit(jobs: JobQueue) -> None:
+    """By priority, then by time, then by id; each may be any job, also one tried before or with one attempt."""
+    low, high = jobs.enqueue("review", priority=1), jobs.enqueue("review", priority=9, max_attempts=1)
+    middle = jobs.enqueue("review", priority=5)
+
+    assert [lease.id for lease in jobs.lease(worker="w", limit=2)] == [high.id, middle.id]
+    assert [lease.id for lease in jobs.lease(worker="w", limit=2)] == [low.id]
+
+
+def test_lease_narrows_by_kinds_and_queues(jobs: JobQueue) -> None:
+    """One name or several; a name that nobody knows finds nothing, no name at all finds nothing either."""
+    mail, review = jobs.enqueue("mail", queue="out"), jobs.enqueue("review")
+
+    assert jobs.lease(kinds=["other"], worker="w") == []
+    assert jobs.lease(kinds=[], worker="w") == []
+    assert jobs.lease(queues=(), worker="w") == []
+    assert [lease.id for lease in jobs.lease("review", worker="w", limit=9)] == [review.id]
+    assert [lease.id for lease in jobs.lease(queues="out", worker="w", limit=9)] == [mail.id]
+
+
+def test_lease_respects_caps_and_the_configured_limits(jobs: JobQueue, open_again: Again) -> None:
+    """The last registered cap is stored with the kind; kind_limits of this job queue win."""
+    handlers = Handlers()
+    handlers.job(name="review", concurrency=2)(lambda payload: None)
+    open_again(handlers=handlers).register()
+    limited = open_again(config=Config(kind_limits={"review": 1}))
+    for _ in range(4):
+        jobs.enqueue("review")
+
+    assert len(limited.lease(worker="w", limit=9)) == 1
+    assert len(jobs.lease(worker="w", limit=9)) == 1
+    assert jobs.lease(worker="w", limit=9) == []
+
+
+def test_lease_does_not_ask_for_gates(jobs: JobQueue) -> None:
+    """A gate belongs to the worker threads of one process."""
+    jobs.job(name="review", gate="llm")(lambda payload: None)
+    jobs.enqueue("review")
+
+    with jobs.gate("llm", permits=1).acquire():
+        assert len(jobs.lease(worker="w")) == 1
+
+
+def test_lease_names_its_worker_unless_told(jobs: JobQueue) -> None:
+    """Host, process and thread."""
+    jobs.enqueue("review")
+
+    (lease,) = jobs.lease()
+
+    assert lease.worker.count(":") == 2
+    assert lease.job.worker == lease.worker
+
+
+def test_b24_lease_of_a_broken_payload_fails_that_job_alone(jobs: JobQueue) -> None:
+    """Failed with attempts 1; the error names the payload and none of its content."""
+    broken, whole = jobs.enqueue("review", {"n": "secret"}), jobs.enqueue("review")
+    connection = apsw.Connection(jobs.path)
+    connection.execute("UPDATE jobq_job SET payload = '{secret' WHERE id = ?", (broken.id,))
+    connection.close()
+
+    (lease,) = jobs.lease(worker="w", limit=2)
+
+    assert lease.id == whole.id
+    job = jobs.get(broken.id)
+    assert (job.state, job.attempts, job.failure_class) == (JobState.FAILED, 1, FailureClass.UNRECOVERABLE)
+    assert "payload" in str(job.last_error)
+    assert "secret" not in str(job.last_error)
+
+
+def test_complete_ends_the_job_with_its_result(jobs: JobQueue, clock: FakeClock) -> None:
+    """Any JSON value, or none."""
+    lease = take(jobs)
+    clock.advance("10s")
+
+    assert jobs.complete(lease, {"ok": True}) is Verdict.SUCCEEDED
+    job = jobs.get(lease.id)
+    assert (job.state, job.result, job.finished_at) == (JobState.SUCCEEDED, {"ok": True}, clock.now())
+    lease = take(jobs)
+    jobs.complete(lease)
+    assert jobs.get(lease.id).result is None
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        pytest.param({"x": {1}}, id="no JSON"),
+        pytest.param("x" * 101, id="too large"),
+    ],
+)
+def test_complete_with_a_bad_result_writes_nothing(open_again: Again, result: Any) -> None:
+    """The lease goes on, and can still be completed."""
+    jobs = open_again(config=Config(result_max_bytes=100))
+    lease = take(jobs)
+
+    with pytest.raises(ResultError):
+        jobs.complete(lease, result)
+
+    assert jobs.get(lease.id) == lease.job
+    assert jobs.complete(lease, "fine") is Verdict.SUCCEEDED
+
+
+def test_complete_checks_the_result_against_the_kind(jobs: JobQueue) -> None:
+    """Where its handler is registered here; typed values are taken too."""
+    jobs.job(name="review", result=Receipt)(lambda payload: None)
+    lease = take(jobs)
+
+    for bad in ({"message_id": 7}, {}, None):
+        with pytest.raises(ResultError):
+            jobs.complete(lease, bad)
+    assert jobs.get(lease.id) == lease.job
+    jobs.complete(lease, Receipt("7"))
+    assert jobs.get(lease.id).result == {"message_id": "7"}
+
+
+def test_fail_retries_while_attempts_are_left(jobs: JobQueue, clock: FakeClock) -> None:
+    """The text and the code are kept; the delay is the configuration's, without jitter under a fake clock."""
+    lease = take(jobs, max_attempts=2)
+
+    assert jobs.fail(lease, "smtp down", code="smtp") is Verdict.RETRIED
+    job = jobs.get(lease.id)
+    assert (job.state, job.last_error, job.run_at) == ("queued", "smtp down", clock.now() + timedelta(seconds=5))
+    clock.advance("5s")
+    (lease,) = jobs.lease(worker="w")
+    assert jobs.fail(lease, "smtp down", code="smtp") is Verdict.FAILED
+    assert jobs.get(lease.id).failure_reason == "smtp"
+
+
+@pytest.mark.parametrize(
+    ("error", "options", "reason", "failure_class"),
+    [
+        pytest.param("no mailbox", {"permanent": True, "code": "bounced"}, "bounced", "unrecoverable", id="said so"),
+        pytest.param(PermanentJobError("no", code="bounced"), {}, "bounced", "unrecoverable", id="permanent error"),
+        pytest.param(PermanentJobError("no", code="a"), {"code": "b"}, "b", "unrecoverable", id="the keyword wins"),
+    ],
+)
+def test_fail_for_good(
+    jobs: JobQueue, error: str | BaseException, options: dict[str, Any], reason: str, failure_class: str
+) -> None:
+    """A permanent failure is not tried again, whatever attempts are left."""
+    lease = take(jobs)
+
+    assert jobs.fail(lease, error, **options) is Verdict.FAILED
+    job = jobs.get(lease.id)
+    assert (job.failure_reason, job.failure_class) == (reason, failure_class)
+
+
+def test_fail_with_a_transient_error_keeps_class_and_code(jobs: JobQueue) -> None:
+    """On the last attempt they show on the row."""
+    lease = take(jobs, max_attempts=1)
+
+    jobs.fail(lease, TransientJobError("later", code="busy"))
+
+    job = jobs.get(lease.id)
+    assert (job.failure_reason, job.failure_class) == ("busy", FailureClass.TRANSIENT)
+    assert job.last_error == "TransientJobError: later"
+
+
+def test_b26_fail_and_defer_redact_first_and_cut_afterwards(jobs: JobQueue) -> None:
+    """A secret that straddles character 500 leaves no piece behind."""
+    text = "x" * 490 + " password=hunter2hunter2 " + "y" * 600
+
+    lease = take(jobs)
+    jobs.defer(lease, delay=0, reason=text)
+    deferred = str(jobs.get(lease.id).last_error)
+    (lease,) = jobs.lease(worker="w")
+    jobs.fail(lease, ValueError(text))
+    failed = str(jobs.get(lease.id).last_error)
+
+    for stored in (deferred, failed, str(jobs.history(lease.id)[0].error)):
+        assert len(stored) <= 500
+        assert "hunter" not in stored
+
+
+def test_b26_hosts_redactor_is_applied_and_its_failure_stores_a_constant(open_again: Again) -> None:
+    """A redactor that raises must not let the text through."""
+
+    def broken(text: str) -> str:
+        raise RuntimeError(text)
+
+    jobs = open_again(redact=lambda text: text.replace("ada", "***"))
+    lease = take(jobs, max_attempts=1)
+    jobs.fail(lease, "no mail for ada")
+    assert jobs.get(lease.id).last_error == "no mail for ***"
+
+    jobs = open_again(redact=broken)
+    lease = take(jobs, max_attempts=1)
+    jobs.fail(lease, "no mail for ada")
+    assert "ada" not in str(jobs.get(lease.id).last_error)
+
+
+@pytest.mark.parametrize("by", ["delay", "until"])
+def test_defer_gives_the_job_back_uncounted(jobs: JobQueue, clock: FakeClock, by: str) -> None:
+    """Due when it was said, with the reason as last error."""
+    lease, due = take(jobs), clock.now() + timedelta(hours=1)
+
+    named: dict[str, Any] = {"delay": "1h"} if by == "delay" else {"until": due}
+    assert jobs.defer(lease, reason="waiting for ada", **named) is Verdict.DEFERRED
+
+    job = jobs.get(lease.id)
+    assert (job.state, job.attempts, job.deferrals) == (JobState.QUEUED, 0, 1)
+    assert (job.run_at, job.last_error) == (due, "waiting for ada")
+
+
+def test_release_gives_the_job_back_to_be_claimed_at_once(jobs: JobQueue) -> None:
+    """Uncounted, with nothing else changed."""
+    lease = take(jobs)
+
+    assert jobs.release(lease) is Verdict.RELEASED
+
+    (again,) = jobs.lease(worker="w")
+    assert (again.id, again.job.attempts) == (lease.id, 1)
+    assert again.token != lease.token
+
+
+def test_extend_renews_from_now_for_its_own_length_or_another(jobs: JobQueue, clock: FakeClock) -> None:
+    """The answer is a new lease value under the same token."""
+    lease = take(jobs)
+    clock.advance("30s")
+
+    renewed = jobs.extend(lease)
+    longer = jobs.extend(renewed, "5m")
+
+    assert (renewed.until, renewed.length, renewed.token) == (clock.now() + timedelta(seconds=60), 60.0, lease.token)
+    assert (longer.until, longer.length) == (clock.now() + timedelta(minutes=5), 300.0)
+    assert jobs.get(lease.id).lease_until == longer.until
+    assert jobs.complete(longer) is Verdict.SUCCEEDED
+
+
+def test_extend_keeps_the_new_length_for_the_next_time(jobs: JobQueue, clock: FakeClock) -> None:
+    """What the lease value says is what the row does."""
+    longer = jobs.extend(take(jobs), "5m")
+    clock.advance("1m")
+
+    again = jobs.extend(longer)
+
+    assert (again.length, again.until) == (300.0, clock.now() + timedelta(minutes=5))
+
+
+def test_extend_says_whether_a_cancel_was_asked(jobs: JobQueue) -> None:
+    """The worker may stop, or finish: a completed job has succeeded."""
+    lease = take(jobs)
+    jobs.cancel(lease.id)
+
+    lease = jobs.extend(lease)
+
+    assert lease.cancel_requested
+    assert jobs.complete(lease) is Verdict.SUCCEEDED
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        pytest.param(lambda jobs, lease: jobs.fail(lease, "no"), id="fail"),
+        pytest.param(lambda jobs, lease: jobs.defer(lease, delay=5), id="defer"),
+        pytest.param(lambda jobs, lease: jobs.release(lease), id="release"),
+    ],
+)
+def test_cancel_that_was_asked_wins_over_everything_but_success(
+    jobs: JobQueue, end: Callable[[JobQueue, Lease], Verdict]
+) -> None:
+    """However the worker gives the job back."""
+    lease = take(jobs)
+    jobs.cancel(lease.id)
+
+    assert end(jobs, lease) is Verdict.CANCELLED
+    assert jobs.get(lease.id).state == JobState.CANCELLED
+
+
+VERBS = [
+    pytest.param(lambda jobs, lease: jobs.extend(lease), id="extend"),
+    pytest.param(lambda jobs, lease: jobs.complete(lease, 1), id="complete"),
+    pytest.param(lambda jobs, lease: jobs.fail(lease, "no"), id="fail"),
+    pytest.param(lambda jobs, lease: jobs.defer(lease, delay=5), id="defer"),
+    pytest.param(lambda jobs, lease: jobs.release(lease), id="release"),
+]
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_verbs_on_a_lease_that_was_taken_over_raise_and_write_nothing(
+    jobs: JobQueue, open_again: Again, clock: FakeClock, verb: Callable[[JobQueue, Lease], object]
+) -> None:
+    """The token decides: the second worker's run goes on untouched."""
+    lost = take(jobs)
+    clock.advance("61s")
+    (held,) = open_again().lease(worker="agent-7")
+
+    with pytest.raises(LeaseLost) as raised:
+        verb(jobs, lost)
+
+    assert raised.value.job_id == lost.id
+    assert jobs.get(lost.id) == held.job
+    assert jobs.complete(held, "second") is Verdict.SUCCEEDED
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_verbs_on_a_lease_that_has_ended_raise(
+    jobs: JobQueue, verb: Callable[[JobQueue, Lease], object]
+) -> None:
+    """A job ends once."""
+    lease = take(jobs)
+    jobs.complete(lease, "first")
+
+    with pytest.raises(LeaseLost):
+        verb(jobs, lease)
+    assert jobs.get(lease.id).result == "first"
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_verbs_on_a_lease_that_lapsed_untaken_are_good(
+    jobs: JobQueue, clock: FakeClock, verb: Callable[[JobQueue, Lease], object]
+) -> None:
+    """The token is the fence, not the clock."""
+    lease = take(jobs)
+    clock.advance("1h")
+
+    verb(jobs, lease)
+
+
+def test_retry_delay_is_the_handlers_else_the_rows_else_the_configurations(
+    jobs: JobQueue, open_again: Again, clock: FakeClock
+) -> None:
+    """Whoever fails the job: a worker without the handler uses the policy that was registered."""
+    handlers = Handlers()
+    handlers.job(name="review", retry=RetryPolicy(base=7))(lambda payload: None)
+    configured = open_again(config=Config(backoff_base=3))
+    unregistered = configured.policy("review")
+    open_again(handlers=handlers).register()
+
+    jobs.fail(take(jobs), "no")
+
+    assert unregistered.base == 3
+    assert configured.policy("review").base == 7
+    (job,) = jobs.find()
+    assert job.run_at == clock.now() + timedelta(seconds=7)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        pytest.param(lambda jobs, lease: jobs.lease(worker=""), id="worker without a name"),
+        pytest.param(lambda jobs, lease: jobs.lease(limit=0), id="limit 0"),
+        pytest.param(lambda jobs, lease: jobs.lease(limit=True), id="limit a bool"),
+        pytest.param(lambda jobs, lease: jobs.lease(length=0.01), id="too short"),
+        pytest.param(lambda jobs, lease: jobs.lease(length=float("nan")), id="NaN"),
+        pytest.param(lambda jobs, lease: jobs.lease(kinds=5), id="kinds a number"),
+        pytest.param(lambda jobs, lease: jobs.extend(lease, 0), id="extend by nothing"),
+        pytest.param(lambda jobs, lease: jobs.defer(lease), id="defer without a time"),
+        pytest.param(lambda jobs, lease: jobs.defer(lease, delay=1, until=datetime.now(UTC)), id="defer twice"),
+        pytest.param(lambda jobs, lease: jobs.defer(lease, delay=True), id="defer by a bool"),
+        pytest.param(lambda jobs, lease: jobs.defer(lease, delay=1, reason=5), id="reason a number"),
+        pytest.param(lambda jobs, lease: jobs.defer(lease, until=datetime(2024, 1, 1)), id="naive"),  # noqa: DTZ001
+        pytest.param(lambda jobs, lease: jobs.fail(lease, None), id="no error"),
+        pytest.param(lambda jobs, lease: jobs.fail(lease, "no", code=""), id="empty code"),
+    ],
+)
+def test_lease_verbs_refuse_bad_arguments(jobs: JobQueue, call: Callable[[JobQueue, Lease], object]) -> None:
+    """And the lease goes on."""
+    lease = take(jobs)
+
+    with pytest.raises(ArgumentError):
+        call(jobs, lease)
+    assert jobs.get(lease.id) == lease.job
