@@ -45,7 +45,7 @@ class Crew:
         self._services: tuple[Service, ...] = (heartbeat, overseer, maintenance, watch)
         self._unsubscribe: list[Callable[[], None]] = []
         self.pid = os.getpid()
-        self.pools = tuple(Pool(queue, on_idle=watch.stir) for queue in threads)
+        self.pools = tuple(Pool(queue, on_idle=watch.on_idle) for queue in threads)
         self.workers = tuple(
             Worker(f"jobq-{pool.queue}-{number}", pool=pool, bench=bench, on_end=self._worker_ended)
             for pool in self.pools

@@ -22,7 +22,7 @@ OLD = 0.010
 #: Seconds between a run budget's end and the report that the handler is stuck.
 STUCK_AFTER = 5.0
 #: The longest pause, in seconds, while anything runs, and while nothing does.
-_BUSY, _IDLE = 0.5, 60.0
+BUSY, IDLE = 0.5, 60.0
 
 
 class Advancing(Protocol):
@@ -58,7 +58,6 @@ class Overseer(Service):
         self._budgets: dict[Key, tuple[RunningJob, float]] = {}
         self._told: set[Key] = set()
         self._owed: list[Ended] = []
-        self._dozing = False
         #: The stop under way.
         self.stopping: Advancing | None = None
 
@@ -70,7 +69,7 @@ class Overseer(Service):
     def watch(self, hand: Hand) -> None:
         """Look after a hand of several jobs, until :meth:`forget`."""
         self._hands[id(hand)] = hand
-        self._stir()
+        self.stir(OLD)
 
     def forget(self, hand: Hand) -> None:
         """Look after a hand no more."""
@@ -79,7 +78,7 @@ class Overseer(Service):
     def watch_budget(self, job: RunningJob, deadline: float) -> None:
         """Ask a run to stop when its budget is over, at ``deadline`` of the monotonic clock."""
         self._budgets[job.claim.id, job.claim.token] = (job, deadline)
-        self._stir()
+        self.stir(max(0.0, deadline - self.clock.monotonic()))
 
     def recall(self, queue: str | None = None) -> None:
         """Have the unstarted jobs of all hands released, or of those of one queue."""
@@ -102,12 +101,9 @@ class Overseer(Service):
 
     def pause(self) -> float:
         """Return how long nothing can fall due, in seconds of real time."""
-        # Said before looking: whoever adds something now either is seen here or sees this.
-        self._dozing = True
         if self._hands:
-            self._dozing = False
             return OLD
-        seconds = _BUSY if len(self._held) else _IDLE
+        seconds = BUSY if len(self._held) else IDLE
         if self._owed:
             seconds = OLD
         if self._budgets:
@@ -128,11 +124,6 @@ class Overseer(Service):
         self._told.clear()
         self._owed.clear()
         self.stopping = None
-
-    def _stir(self) -> None:
-        if self._dozing:
-            self._dozing = False
-            self.poke()
 
     def _settle(self) -> None:
         owed = self._owed
@@ -167,4 +158,4 @@ class Overseer(Service):
     def _next_deadline(self) -> float:
         now = self.clock.monotonic()
         waits = [deadline if now < deadline else deadline + STUCK_AFTER for _, deadline in self._budgets.values()]
-        return min((at for at in waits if at > now), default=now + _BUSY)
+        return min((at for at in waits if at > now), default=now + BUSY)

@@ -17,7 +17,7 @@ from jobq.runtime.heartbeat import Heartbeat
 from jobq.runtime.held import Held
 from jobq.runtime.identity import boot_id
 from jobq.runtime.maintenance import Maintenance
-from jobq.runtime.overseer import Overseer
+from jobq.runtime.overseer import BUSY, Overseer
 from jobq.runtime.pool import Pool
 from jobq.runtime.runs import Runs
 from jobq.runtime.sleepguard import SleepGuard
@@ -59,6 +59,7 @@ class Parts:
             heartbeat=self.heartbeat,
             overseer=self.overseer,
             trouble=trouble,
+            on_claim=self._on_claim,
             on_recall=self._on_recall,
             largest_hand=jobs.config.hand,
         )
@@ -127,6 +128,10 @@ class Parts:
         self.trouble.reset()
         for service in (self.heartbeat, self.overseer, self.maintenance, self.watch):
             service.after_fork()
+
+    def _on_claim(self) -> None:
+        self.watch.on_claim()
+        self.overseer.stir(BUSY)
 
     def _on_recall(self) -> None:
         self.overseer.poke()

@@ -1,5 +1,6 @@
 """The one shape of everything long-lived in a runner: a thread that is only "tick, then wait"."""
 
+import math
 import threading
 from abc import ABC, abstractmethod
 
@@ -36,6 +37,8 @@ class Service(ABC):
         self._stopping = False
         self._delay = 0.0
         self._crashes = 0
+        # The wait under way, or infinite while it is being decided.
+        self._resting = math.inf
         self._wake = threading.Event()
 
     @abstractmethod
@@ -76,7 +79,16 @@ class Service(ABC):
 
     def poke(self) -> None:
         """Let the next tick come now."""
+        self._resting = 0.0
         self._wake.set()
+
+    def stir(self, within: float) -> None:
+        """See to it that the next tick comes within so many seconds: a busy thread wakes this one only if it must.
+
+        What the tick is to find has to be in place before.
+        """
+        if self._resting > within:
+            self.poke()
 
     def after_fork(self) -> None:
         """Forget the thread, which does not exist in a forked child."""
@@ -107,4 +119,7 @@ class Service(ABC):
         self._crashes = 0
         self.last_good = self.clock.monotonic()
         self.trouble.worked(self.name)
-        return self.pause()
+        # Set before looking: whoever changes something now either is seen by pause() or sees this, and pokes.
+        self._resting = math.inf
+        self._resting = seconds = self.pause()
+        return seconds

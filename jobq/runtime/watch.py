@@ -45,17 +45,18 @@ class Watch(Service):
         #: The pools to wake; the runner says which.
         self.pools: Callable[[], Sequence[Pool]] = tuple
         self._pace = FAST
-        self._dozing = False
         self._version = self._cancels_version = -1
         self._next_due: datetime | None = None
         self._cancels_at = 0.0
         self._cancels_wanted = False
 
-    def stir(self) -> None:
-        """Wake up if asleep: a thread has become idle."""
-        if self._dozing:
-            self._dozing = False
-            self.poke()
+    def on_idle(self) -> None:
+        """Take note that a thread has become idle."""
+        self.stir(self._jobs.config.poll)
+
+    def on_claim(self) -> None:
+        """Take note that there is a job to look for cancels of."""
+        self.stir(CANCELS)
 
     def look_for_cancels(self) -> None:
         """Look for cancel requests with the next tick, which comes at once."""
@@ -85,10 +86,7 @@ class Watch(Service):
 
     def pause(self) -> float:
         """Return the pause before the next poll, in seconds of real time."""
-        # Said before looking: a thread that becomes idle now either is seen here or sees this.
-        self._dozing = True
         if any(pool.idle for pool in self.pools()):
-            self._dozing = False
             until_due = self._pace if self._next_due is None else (self._next_due - self.clock.now()).total_seconds()
             return max(0.001, min(self._pace, until_due))
         return CANCELS if len(self._held) else _ASLEEP

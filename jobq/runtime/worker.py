@@ -35,6 +35,7 @@ class Bench:
         heartbeat: Heartbeat,
         overseer: Overseer,
         trouble: Trouble,
+        on_claim: Callable[[], None],
         on_recall: Callable[[], None],
         largest_hand: int,
     ) -> None:
@@ -45,6 +46,8 @@ class Bench:
         self.heartbeat = heartbeat
         self.overseer = overseer
         self.trouble = trouble
+        #: Called when jobs are held that were not before.
+        self.on_claim = on_claim
         #: Called when a hand is asked for its unstarted jobs.
         self.on_recall = on_recall
         #: Under a clock that tests move by hand, hands would only hide what a test wants to see.
@@ -142,7 +145,9 @@ class Worker:
         dealt: dict[str, list[Claim]] = {}
         for claim in claims:
             dealt.setdefault(claim.worker, []).append(claim)
-        return [self._hold(dealt.get(seat.name), claimed_at) for seat in seats]
+        hands = [self._hold(dealt.get(seat.name), claimed_at) for seat in seats]
+        self._bench.on_claim()
+        return hands
 
     def _hold(self, claims: list[Claim] | None, claimed_at: float) -> Hand | None:
         if claims is None:
