@@ -5,7 +5,7 @@ import pytest
 from jobq.model.effects import Verdict
 from jobq.model.job import JobState
 from jobq.model.outcome import Failed, Postponed, Released, Succeeded
-from tests.store.bench import LEASE, Workbench, ids, request
+from tests.store.bench import LEASE, Workbench, draft, ids, request
 
 
 def test_a_cap_counts_running_rows_over_all_stores(bench: Workbench, elsewhere: Workbench) -> None:
@@ -117,7 +117,7 @@ def test_a_retired_kind_is_left_alone(bench: Workbench) -> None:
 def test_retiring_cancels_queued_jobs_and_stops_nothing_that_runs(bench: Workbench) -> None:
     """More than one transaction's worth of them, in several queues; the reason is on each row."""
     running = bench.start()
-    gone = [bench.enqueue(queue=queue) for queue in ("default", "mail") for _ in range(600)]
+    gone = [made.id for made in bench.store.enqueue([draft(), draft(queue="mail")] * 600)]
     kept = bench.enqueue("b")
     assert bench.store.retire(["a"]) == 1200
     assert bench.store.retire(["a"]) == 0

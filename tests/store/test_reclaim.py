@@ -4,7 +4,7 @@ import pytest
 
 from jobq.model.job import JobState
 from jobq.model.outcome import Failed, Succeeded
-from tests.store.bench import LEASE, POLICY, Workbench, ids, request
+from tests.store.bench import LEASE, POLICY, Workbench, draft, ids, request
 
 
 def test_a_lease_is_taken_back_when_it_ends_and_not_before(bench: Workbench) -> None:
@@ -54,8 +54,7 @@ def test_a_job_that_kills_its_process_ends_after_max_attempts_starts(bench: Work
 
 def test_all_expired_leases_are_taken_back_however_many(bench: Workbench) -> None:
     """In bounded transactions, and the answer counts all of them."""
-    for _ in range(1200):
-        bench.enqueue()
+    bench.store.enqueue([draft()] * 1200)
     assert len(bench.claim(hand=1200)) == 1200
     bench.clock.advance(LEASE)
     assert bench.store.reclaim(hold_expired=False) == 1200

@@ -18,10 +18,11 @@ UPDATE jobq_job SET cancel_requested_at = ? WHERE id = ? AND state = 'running' A
 # jobq_job_cancel.
 REQUESTED = "SELECT id, token FROM jobq_job WHERE cancel_requested_at IS NOT NULL"
 
-# jobq_job_lane has the queue in front: one seek for each queue.
+# jobq_job_lane has the queue in front: one seek for each queue. CROSS JOIN keeps the planner from turning it around,
+# which would read every queued row.
 QUEUED_OF_KIND = """
 SELECT job.id FROM jobq_queue AS queue
-JOIN jobq_job AS job ON job.state = 'queued' AND job.queue = queue.name AND job.kind = ?
+CROSS JOIN jobq_job AS job ON job.state = 'queued' AND job.queue = queue.name AND job.kind = ?
 LIMIT 500
 """
 

@@ -21,6 +21,8 @@ STATES = "SELECT id, state FROM jobq_job WHERE id IN (SELECT value FROM json_eac
 # The inner SELECT reads ids alone, from the index that serves its fragments, so that sorting never carries rows.
 FIND = f"SELECT {rows.INFO_COLUMNS} FROM jobq_job WHERE id IN (SELECT id FROM jobq_job"
 FIND_PAGE = " ORDER BY id DESC LIMIT ?) ORDER BY id DESC"
+# The + keeps the planner from walking the whole table by id in search of the few rows that are in a state.
+FIND_PAGE_OF_STATE = " ORDER BY +id DESC LIMIT ?) ORDER BY id DESC"
 COUNT = "SELECT count(*) FROM jobq_job"
 
 # jobq_job_lane, jobq_job_lease and jobq_job_ended are partial: a state is named by a literal so that they can serve.
@@ -69,7 +71,8 @@ def states(conn: apsw.Connection, ids: Sequence[int]) -> dict[int, JobState]:
 def find(conn: apsw.Connection, wanted: Filter, *, limit: int | None) -> list[JobInfo]:
     """Return matching jobs, newest first; payloads and results are not read."""
     where, bindings = _where(wanted)
-    cursor = conn.execute(FIND + where + FIND_PAGE, (*bindings, -1 if limit is None else limit))
+    page = FIND_PAGE if wanted.state is None else FIND_PAGE_OF_STATE
+    cursor = conn.execute(FIND + where + page, (*bindings, -1 if limit is None else limit))
     return list(_readable(cursor, rows.job_info))
 
 

@@ -6,14 +6,14 @@ Nothing is validated here: the schema's CHECKs and the verbs did that. A row tha
 
 import json
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import apsw
 
 from jobq.log import get_logger
 from jobq.model.effects import Decision, Facts
-from jobq.model.instant import EPOCH
+from jobq.model.instant import EPOCH, MAX, MIN
 from jobq.model.job import JSON, Actor, FailureClass, Job, JobInfo, JobState, LoggedChange, Run
 from jobq.store.base import Draft
 
@@ -23,7 +23,6 @@ log = get_logger(__name__)
 INLINE_LIMIT = 2000
 
 _MILLISECOND = timedelta(milliseconds=1)
-_LAST = datetime.max.replace(tzinfo=UTC)
 
 #: The columns of a listing, in the order that :func:`job_info` reads them.
 INFO_COLUMNS = (
@@ -58,11 +57,11 @@ def span_ms(seconds: float) -> int:
 
 
 def from_ms(value: int) -> datetime:
-    """Return stored milliseconds as an aware datetime; beyond the year 9999 it is the last one there is."""
+    """Return stored milliseconds as an aware datetime; beyond the years 1 to 9999 it is the nearest there is."""
     try:
         return EPOCH + value * _MILLISECOND
     except OverflowError:
-        return _LAST
+        return MAX if value > 0 else MIN
 
 
 def optional_ms(when: datetime | None) -> int | None:

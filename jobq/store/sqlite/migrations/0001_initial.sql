@@ -83,7 +83,11 @@ CREATE INDEX jobq_job_ended ON jobq_job (state, finished_at, queue, kind) WHERE 
 
 CREATE INDEX jobq_job_parent ON jobq_job (parent_id) WHERE parent_id IS NOT NULL;
 
+-- Listings by what most jobs lack: these cost nothing for jobs without it.
 CREATE INDEX jobq_job_subject ON jobq_job (subject) WHERE subject IS NOT NULL;
+CREATE INDEX jobq_job_tenant ON jobq_job (tenant_id) WHERE tenant_id IS NOT NULL;
+CREATE INDEX jobq_job_key ON jobq_job (dedupe_key) WHERE dedupe_key IS NOT NULL;
+CREATE INDEX jobq_job_reason ON jobq_job (failure_reason) WHERE failure_reason IS NOT NULL;
 
 -- Large texts live beside the job: an UPDATE rewrites its whole row.
 CREATE TABLE jobq_payload (
