@@ -20,6 +20,7 @@ def examine(engine: Engine) -> list[Finding]:
     size = status.pages * status.page_size / _MEBIBYTE
     return [
         Finding(check="library", ok=True, detail=f"SQLite {status.library}, apsw uses {copies}"),
+        Finding(check="schema", ok=True, detail=f"version {status.schema_version}"),
         Finding(
             check="foreign handle",
             ok=not foreign,
