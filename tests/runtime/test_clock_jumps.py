@@ -1,0 +1,101 @@
+"""What a runner makes of a clock that jumps, through the real store."""
+
+from datetime import timedelta
+from typing import Any
+
+import jobq
+from jobq.testing import FakeClock
+
+
+def test_after_a_sleep_an_expired_lease_is_granted_one_more_length(jobs: jobq.JobQueue, clock: FakeClock) -> None:
+    """The owner that slept as well gets the chance to beat; only when it does not is its job taken back."""
+    jobs.job(name="note")(lambda payload: None)
+    jobs.enqueue("note")
+    (lease,) = jobs.lease(worker="sleeper")
+    runner = jobq.Runner(jobs)
+    clock.jump("8h")
+
+    assert runner.drain().claimed == 0
+    clock.advance(30)
+    assert runner.drain().claimed == 0
+    assert jobs.extend(lease).until > clock.now()
+    clock.advance(61)
+    assert runner.drain().claimed == 1
+
+
+def test_a_dead_owner_costs_one_lease_after_a_sleep(jobs: jobq.JobQueue, clock: FakeClock) -> None:
+    """A lease is granted at most one such extension."""
+    jobs.job(name="note")(lambda payload: None)
+    jobs.enqueue("note")
+    jobs.lease(worker="dead")
+    runner = jobq.Runner(jobs)
+    clock.jump("8h")
+    assert runner.drain().claimed == 0
+    clock.advance(60)
+    assert runner.drain().claimed == 1
+
+
+def test_advancing_is_no_sleep(jobs: jobq.JobQueue, clock: FakeClock) -> None:
+    """Time that passes on both clocks expires leases as usual."""
+    jobs.job(name="note")(lambda payload: None)
+    jobs.enqueue("note")
+    jobs.lease(worker="dead")
+    runner = jobq.Runner(jobs)
+    clock.advance("8h")
+
+    assert runner.drain().claimed == 1
+
+
+def test_b35_a_clock_set_back_keeps_due_jobs_due(jobs: jobq.JobQueue, clock: FakeClock) -> None:
+    """Jobs that were due still run; those that were not keep their distance."""
+    ran: list[Any] = []
+    jobs.job(name="note")(ran.append)
+    jobs.enqueue("note", "due")
+    jobs.enqueue("note", "later", delay="10m")
+    runner = jobq.Runner(jobs)
+    clock.advance(1)
+    clock.jump("-12h")
+
+    assert runner.drain().succeeded == 1
+    assert ran == ["due"]
+    clock.advance(timedelta(hours=12, minutes=10))
+    assert runner.drain().succeeded == 1
+
+
+def test_b35_a_running_job_keeps_its_lease_when_the_clock_goes_back(jobs: jobq.JobQueue, clock: FakeClock) -> None:
+    """Neither the jump nor the return to the old time costs the owner its job; a dead owner's lease is not hours."""
+
+    @jobs.job
+    def slow(payload: Any, job: jobq.RunningJob) -> str:
+        clock.jump("-12h")
+        runner.maintenance.tick()
+        runner.heartbeat.tick()
+        clock.advance(50)
+        assert job.cancel_token.reason is None
+        return "done"
+
+    made = jobs.enqueue("slow")
+    runner = jobq.Runner(jobs)
+    assert runner.drain().succeeded == 1
+
+    jobs.enqueue("slow")
+    jobs.lease(worker="dead")
+    clock.jump("-12h")
+    runner.maintenance.tick()
+    (job,) = jobs.find(state="running")
+    assert job.lease_until is not None
+    assert job.lease_until - clock.now() <= timedelta(seconds=60)
+    assert jobs.get(made.id).attempts == 1
+
+
+def test_a_process_that_starts_after_a_wake_holds_back(
+    jobs: jobq.JobQueue, open_again: Any, clock: FakeClock
+) -> None:
+    """A runner's row from before the sleep tells the new process not to take leases back yet."""
+    jobs.job(name="note")(lambda payload: None)
+    jobs.enqueue("note")
+    jobs.lease(worker="sleeper")
+    jobq.Runner(jobs).heartbeat.tick()
+    clock.jump("8h")
+
+    assert jobq.Runner(open_again()).bootstrap().reclaimed == 0
