@@ -7,6 +7,7 @@ from jobq.model.events import Change
 from jobq.store.base import Durability, Store
 from jobq.store.sqlite.engine import Engine
 from jobq.store.sqlite.registry import Registry
+from jobq.store.sqlite.rows import to_ms
 from jobq.store.sqlite.store import SqliteStore
 
 _engines: Registry[Engine] = Registry(Engine.close, usable=Engine.is_usable)
@@ -27,7 +28,9 @@ def open_store(
     feeds the first opener's ``feed``; whoever opens a path twice passes the same one. ``now`` and ``roll`` (0 to 1,
     the dice of the retry jitter) are asked under the write lock.
     """
-    handle = _engines.acquire(path, lambda: Engine(path, feed=feed, busy_timeout=busy_timeout))
+    handle = _engines.acquire(
+        path, lambda: Engine(path, feed=feed, busy_timeout=busy_timeout, now=lambda: to_ms(now()))
+    )
     return SqliteStore(
         handle.value,
         now=now,

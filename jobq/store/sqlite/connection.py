@@ -53,14 +53,13 @@ def check_path(path: str) -> str:
 class DatabaseFile:
     """The file that was opened: its path, what identifies it, and the process that may use its handles."""
 
-    __slots__ = ("_identity", "_process", "_wal", "forked", "path")
+    __slots__ = ("_identity", "_process", "forked", "path")
 
     def __init__(self, path: str) -> None:
         self.path = path
         self.forked = False
         self._process = os.getpid()
         self._identity: Identity | None = None
-        self._wal: Identity | None = None
 
     def adopt_process(self, *, spoiled: bool) -> None:
         """Belong to the calling process, after a fork; ``spoiled`` if a handle could not be closed before it."""
@@ -87,21 +86,6 @@ class DatabaseFile:
         self.check_process()
         if self._look(gone=StoreUnavailable) != self._identity:
             raise StoreCorrupt(self.path, "the file was replaced while the job queue was open")
-
-    def remember_wal(self) -> None:
-        """Take the -wal file that is there now for the one that our open connections write."""
-        self._wal = self._wal_now()
-
-    def owns_wal(self) -> bool:
-        """Tell whether the -wal file of that name is still ours, or none is there."""
-        return self._wal_now() in (self._wal, None)
-
-    def _wal_now(self) -> Identity | None:
-        try:
-            found = os.stat(self.path + "-wal")
-        except OSError:
-            return None
-        return found.st_dev, found.st_ino
 
     def _look(self, *, gone: type[StoreCorrupt] | type[StoreUnavailable]) -> Identity:
         try:
@@ -152,15 +136,11 @@ def milliseconds(seconds: float) -> int:
     return int(min(max(seconds, 0.0), _LONGEST_WAIT) * 1000 + 0.5)
 
 
-def close(connection: apsw.Connection, file: DatabaseFile) -> None:
-    """Close a connection without touching another database's -wal file.
+def close(connection: apsw.Connection) -> None:
+    """Close a connection, whatever is unfinished on it.
 
-    The last connection to close checkpoints the -wal file and removes it by its name. Where somebody put other files
-    in place of ours, that name may lead to the log of the new database.
+    Where another file took the place of ours, SQLite notices and leaves that one's -wal file alone.
     """
-    if not file.owns_wal():
-        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-    # Forced, because an unfinished statement must not keep it open.
     connection.close(True)
 
 

@@ -110,7 +110,11 @@ class Engine:
         except apsw.Error as exc:
             reraise(exc, self.path, errno=connection.system_errno)
         finally:
-            self._writer.let_go(ticket)
+            try:
+                self._writer.let_go(ticket)
+            except BaseException:
+                self._writer.let_go(ticket)  # an interrupt as the call began
+                raise
 
     def foreign_handles(self) -> bool:
         """Tell whether another copy of SQLite has the file open in this process, as far as the system tells."""

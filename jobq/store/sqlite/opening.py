@@ -53,7 +53,6 @@ class Opening:
         try:
             self._file.check()
             migrate.check_current(connection, self._file.path, self._version)
-            self._file.remember_wal()
         except apsw.Error as exc:
             errno = connection.system_errno
             connection.close()

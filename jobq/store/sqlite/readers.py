@@ -39,7 +39,9 @@ class Readers:
     def __init__(self, file: DatabaseFile, open_connection: Callable[[float], apsw.Connection]) -> None:
         self._file = file
         self._open_connection = open_connection
-        self._changed = threading.Condition(threading.Lock())
+        # Entered itself and not through the condition, whose methods an interrupt could leave with the lock taken.
+        self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
         self._idle: list[apsw.Connection] = []
         self._loans: set[_Loan] = set()
         self._paused = False
@@ -76,7 +78,7 @@ class Readers:
         It holds the inner lock until :meth:`resume` or :meth:`start_over`. ``until`` is a monotonic time. A thread
         that pauses inside its own read is told False at once.
         """
-        self._changed.acquire()
+        self._lock.acquire()
         self._paused = True
         while self._loans and not self._is_reading():
             remaining = until - time.monotonic()
@@ -89,19 +91,20 @@ class Readers:
         """Let everybody in again."""
         self._paused = False
         self._changed.notify_all()
-        self._changed.release()
+        self._lock.release()
 
     def start_over(self) -> list[apsw.Connection]:
         """Forget the threads of the parent process; returns the connections that are still open."""
         kept = [loan.connection for loan in self._loans if loan.connection is not None]
-        self._changed = threading.Condition(threading.Lock())
+        self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
         self._loans = set()
         self._paused = False
         return kept
 
     def close(self) -> None:
         """Close the idle connections; those in use are closed when their reads end. Later reads raise QueueClosed."""
-        with self._changed:
+        with self._lock:
             self._closed = True
             self._changed.notify_all()
             self._close_idle()
@@ -119,7 +122,7 @@ class Readers:
         return result
 
     def _lend(self, loan: _Loan, busy_timeout: float) -> apsw.Connection:
-        with self._changed:
+        with self._lock:
             while self._paused and not self._is_reading():
                 self._changed.wait()
             if self._closed:
@@ -137,7 +140,7 @@ class Readers:
             return  # never lent, or forked meanwhile: the connection is the parent's
         connection = loan.connection
         healthy = connection is not None and self._is_at_rest(connection)
-        with self._changed:
+        with self._lock:
             if healthy and connection is not None and not self._closed and len(self._idle) < MOST_IDLE:
                 loan.connection = None
                 self._idle.append(connection)
@@ -145,7 +148,7 @@ class Readers:
             if self._paused:
                 self._changed.notify_all()
         if loan.connection is not None:
-            connections.close(loan.connection, self._file)
+            connections.close(loan.connection)
             loan.connection = None
 
     def _is_at_rest(self, connection: apsw.Connection) -> bool:
@@ -162,4 +165,4 @@ class Readers:
 
     def _close_idle(self) -> None:
         while self._idle:
-            connections.close(self._idle.pop(), self._file)
+            connections.close(self._idle.pop())

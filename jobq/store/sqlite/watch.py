@@ -78,4 +78,4 @@ class Watch:
     def _close_connection(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
-            connections.close(connection, self._file)
+            connections.close(connection)

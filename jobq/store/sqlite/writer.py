@@ -71,7 +71,13 @@ class Writer:
             if self._enter(turn, ticket):
                 self._lead(turn, ticket, operation)
         finally:
-            self._leave(turn, ticket)
+            # Twice, here and below: an interrupt may strike as the call begins. Both are idempotent, and a turn that
+            # is never left, or a transaction that is never ended, would stop every thread.
+            try:
+                self._leave(turn, ticket)
+            except BaseException:
+                self._leave(turn, ticket)
+                raise
         if ticket.error is not None:
             try:
                 raise ticket.error
@@ -92,7 +98,7 @@ class Writer:
         return ticket
 
     def let_go(self, ticket: Ticket) -> None:
-        """Give back what :meth:`hold` took."""
+        """Give back what :meth:`hold` took. Idempotent."""
         self._leave(self._turn, ticket)
 
     def connection(self, busy_timeout: float) -> apsw.Connection:
@@ -107,7 +113,7 @@ class Writer:
         """Close the connection; only for the holder of the turn."""
         connection, self._connection = self._connection, None
         if connection is not None:
-            connections.close(connection, self._file)
+            connections.close(connection)
 
     def freeze(self) -> None:
         """Keep every thread out of the lock itself, over a fork."""
@@ -137,12 +143,7 @@ class Writer:
     def _leave(self, turn: Turn, ticket: Ticket) -> None:
         if ticket.state is State.LEADING:
             self._leader = 0
-        try:
-            turn.leave(ticket)
-        except BaseException:
-            # An interrupt between two bytecodes. Leaving is idempotent; a lock that stays taken would stop everybody.
-            turn.leave(ticket)
-            raise
+        turn.leave(ticket)
 
     def _lead(self, turn: Turn, leader: Ticket, operation: Operation) -> None:
         self._leader = get_ident()

@@ -271,6 +271,15 @@ def test_b46_wal_is_cut_back_when_a_foreign_reader_has_gone(engine: Engine, othe
     assert engine.status().wal_bytes <= WAL_LIMIT
 
 
+def test_checkpoint_moves_the_wal_into_the_database(engine: Engine, path: str) -> None:
+    """After a checkpoint the pages are in the database file, though the WAL is small."""
+    engine.write(_grow, sync=False, busy_timeout=1)
+    before = os.stat(path).st_size
+    engine.checkpoint()
+
+    assert os.stat(path).st_size >= before + 40_000
+
+
 def test_checkpoint_disturbs_nobody_who_writes(engine: Engine, other: apsw.Connection) -> None:
     """While another process holds the lock a checkpoint returns soon, without an error."""
     engine.write(insert("a"), sync=False, busy_timeout=1)
@@ -320,56 +329,3 @@ def test_close_lets_those_who_wait_before_it_finish(engine: Engine, open_engine:
     join(writing, closing)
 
     assert open_engine().read(names, busy_timeout=1) == ["kept"]
-
-
-def test_interrupts_at_any_moment_lose_no_lock_and_no_rider(output: Callable[..., str]) -> None:
-    """Hundreds of interrupts at random moments of one thread's writes: the others' writes all arrive, once each."""
-    printed = output(
-        """
-import random
-fed = []
-engine = Engine(PATH, feed=fed.extend, migrations=[FIRST])
-def insert(who):
-    def operation(connection, changes):
-        connection.execute("INSERT INTO item (who) VALUES (?)", (who,)).fetchall()
-        changes.append(who)
-    return operation
-class Struck(BaseException):
-    pass
-armed = False
-def strike(*_):
-    if armed:
-        raise Struck
-signal.signal(signal.SIGALRM, strike)
-done, acknowledged, struck = [], [], 0
-def run(name):
-    for number in range(1500):
-        engine.write(insert(f"{name}-{number}"), sync=False, busy_timeout=60)
-    done.append(name)
-threads = [threading.Thread(target=run, args=(name,), daemon=True) for name in "abc"]
-for thread in threads:
-    thread.start()
-number = 0
-while len(done) < 3 and number < 100_000:
-    number += 1
-    signal.setitimer(signal.ITIMER_REAL, random.uniform(0.00001, 0.0005))
-    try:
-        armed = True
-        engine.write(insert(f"main-{number}"), sync=False, busy_timeout=60)
-        acknowledged.append(f"main-{number}")
-        armed = False
-    except Struck:
-        armed = False
-        struck += 1
-signal.setitimer(signal.ITIMER_REAL, 0)
-for thread in threads:
-    thread.join(20)
-query = "SELECT who FROM item ORDER BY id"
-rows = [who for (who,) in engine.read(lambda c: c.execute(query).fetchall(), busy_timeout=1)]
-mine = {who for who in rows if who.startswith("main")}
-print(sorted(done) == ["a", "b", "c"], len(rows) - len(mine) == 4500, set(acknowledged) <= mine, struck > 20)
-print(list(dict.fromkeys(fed)) == rows)
-engine.close()
-"""
-    )
-    assert printed.split() == ["True"] * 5

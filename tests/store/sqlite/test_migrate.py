@@ -2,6 +2,7 @@
 
 import os
 import signal
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from subprocess import Popen
@@ -15,7 +16,7 @@ from jobq.store.sqlite import migrate
 from jobq.store.sqlite.engine import Engine
 from jobq.store.sqlite.migrate import Migration
 from tests.conftest import ErrorLog
-from tests.store.sqlite.enginekit import FIRST, SECOND, insert
+from tests.store.sqlite.enginekit import FIRST, SECOND, insert, join, start
 
 Factory = Callable[..., Engine]
 Script = Callable[..., "Popen[str]"]
@@ -74,6 +75,19 @@ def test_older_file_gets_what_is_missing(open_engine: Factory, path: str) -> Non
 
     assert _records(path) == [(1, "initial", 7), (2, "colour", 8)]
     assert _ask(path, "SELECT who, colour FROM item") == [("kept", None)]
+
+
+def test_writer_of_a_file_without_wal_is_waited_for(open_engine: Factory, path: str, other: apsw.Connection) -> None:
+    """SQLite refuses at once to change the journal mode beside a writer; opening tries again until it has gone."""
+    other.execute("CREATE TABLE orders (id); BEGIN IMMEDIATE").fetchall()
+    thread = start(lambda: open_engine(busy_timeout=20))
+    threading.Event().wait(0.1)
+    assert thread.is_alive()
+
+    other.execute("COMMIT").fetchall()
+    join(thread)
+
+    assert open_engine().status().journal_mode == "wal"
 
 
 def test_tables_of_the_host_stay(open_engine: Factory, path: str) -> None:

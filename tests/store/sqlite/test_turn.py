@@ -2,6 +2,7 @@
 
 import threading
 import time
+from typing import Any
 
 import apsw
 import pytest
@@ -10,7 +11,7 @@ from jobq.store.sqlite.turn import Overdue, State, Ticket, Turn
 from tests.store.sqlite.enginekit import join, start, until
 
 
-def _nothing(connection: apsw.Connection, changes: list[object]) -> None:
+def _nothing(connection: apsw.Connection, changes: list[Any]) -> None:
     """Do nothing."""
 
 

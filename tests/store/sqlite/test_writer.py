@@ -327,6 +327,37 @@ def test_b03_everybody_who_waits_gives_up_at_their_own_deadline(bench: Bench, ot
     assert names(other) == ["first"]
 
 
+def test_wait_for_the_turn_counts_against_the_busy_timeout(bench: Bench) -> None:
+    """Once it is a thread's turn, SQLite waits for the lock only as long as is left."""
+    left: list[Any] = []
+    held = bench.writer.hold(busy_timeout=1)
+    thread = start(lambda: bench.write(lambda conn, changes: left.append(conn.pragma("busy_timeout")), busy_timeout=9))
+    until(lambda: bench.writer.waiting == 1)
+    threading.Event().wait(0.05)
+    bench.writer.let_go(held)
+    join(thread)
+
+    assert 5000 < left[0] <= 8960
+
+
+def test_connection_that_cannot_roll_back_is_replaced(bench: Bench, other: apsw.Connection) -> None:
+    """If even ROLLBACK fails, closing the connection undoes the work, and the operation's own error comes through."""
+
+    def deny(action: int, name: str | None, *_: object) -> int:
+        refused = action == apsw.SQLITE_TRANSACTION and name == "ROLLBACK"
+        return apsw.SQLITE_DENY if refused else apsw.SQLITE_OK
+
+    def fail(connection: apsw.Connection, changes: list[Any]) -> None:
+        insert("undone")(connection, changes)
+        connection.authorizer = deny
+        raise LookupError("mine")
+
+    with pytest.raises(LookupError):
+        bench.write(fail)
+    bench.write(insert("next"))
+    assert names(other) == ["next"]
+
+
 def test_turn_held_for_too_long_is_busy(bench: Bench) -> None:
     """A thread that does not get its turn in time gets StoreBusy and leaves the queue."""
     held = bench.writer.hold(busy_timeout=1)
