@@ -95,6 +95,7 @@ def test_a_paused_queue_gives_nothing_in_any_process(bench: Workbench, elsewhere
     waiting, other = bench.enqueue(queue="mail", priority=1000), bench.enqueue(priority=-1000)
     assert bench.store.pause("mail", who="ada", why="printer on fire") is True
     assert bench.store.pause("mail", who="bob", why="me too") is False
+    assert elsewhere.claim(queues=("mail",)) == []
     assert ids(elsewhere.claim("w", "w")) == [other]
     assert elsewhere.settle(running, Succeeded()) is Verdict.SUCCEEDED
     (info,) = [queue for queue in elsewhere.store.queues() if queue.name == "mail"]

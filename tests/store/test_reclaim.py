@@ -139,6 +139,20 @@ def test_b35_jobs_already_due_still_run_after_the_clock_was_set_back(bench: Work
     assert bench.get(running.id).token == running.token
 
 
+def test_b35_a_backoff_that_began_after_the_step_is_not_cut_short(bench: Workbench, elsewhere: Workbench) -> None:
+    """Two processes notice the step; between them a job failed and waits for its delay on the new clock."""
+    claim, since = bench.start(), bench.now
+    waiting = bench.enqueue(delay=-1)
+    bench.clock.jump("-12h")
+    assert bench.store.move_due_times(since=since, stepped_back=12 * 3600) == 1
+    (second,) = bench.claim()
+    assert second.id == waiting
+    bench.settle(second, Failed(error="x"))
+    bench.settle(claim, Succeeded())
+    assert elsewhere.store.move_due_times(since=since, stepped_back=12 * 3600) == 0
+    assert bench.get(waiting).run_at == bench.after(10)
+
+
 def test_a_settle_stands_whatever_the_clock_did(bench: Workbench) -> None:
     """A lease is fenced by its token, in the past and in the future."""
     for jump in ("-12h", "24h"):

@@ -13,11 +13,13 @@ RESCHEDULE = """
 UPDATE jobq_job SET run_at = coalesce(?, run_at), priority = coalesce(?, priority) WHERE id = ? AND state = 'queued'
 """
 
-# jobq_job_lane, as a whole: clocks are set back rarely. A row that was made since the step is on the new time already.
+# jobq_job_lane, as a whole: clocks are set back rarely. A row that was made, or ran, since the step is on the new time
+# already: its due time was reckoned by the clock as it is now.
 MOVE_DUE_TIMES = """
 UPDATE jobq_job SET run_at = run_at - :step
 WHERE state = 'queued' AND run_at > :now AND run_at <= :now + :step
   AND NOT created_at BETWEEN :since - :step AND :now
+  AND NOT coalesce(started_at, created_at) BETWEEN :since - :step AND :now
 """
 
 
