@@ -41,6 +41,7 @@ class Crew:
         self._heartbeat = heartbeat
         self._overseer = overseer
         self._watch = watch
+        self._maintenance = maintenance
         # In the order in which they start; leases are renewed before anything is claimed.
         self._services: tuple[Service, ...] = (heartbeat, overseer, maintenance, watch)
         self._unsubscribe: list[Callable[[], None]] = []
@@ -112,8 +113,14 @@ class Crew:
     def _finish(self) -> None:
         self.unsubscribe()
         # Leases are renewed to the last: a job that still runs must not be taken over while others are waited for.
-        for service in reversed(self._services):
-            service.stop()
+        self._watch.stop()
+        self._maintenance.stop()
+        self._overseer.stop()
+        try:
+            self._overseer.settle()
+        except JobqError as error:
+            logger.error("jobq.runner.void_failed", error=type(error).__name__)
+        self._heartbeat.stop()
         try:
             self._jobs.store.remove_runner(self._runner_id)
         except JobqError as error:

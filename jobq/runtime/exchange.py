@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from jobq.jobqueue import JobQueue
+from jobq.model.effects import Verdict
 from jobq.model.lease import Claim, ClaimRequest, Settled, Settlement
 from jobq.model.outcome import Succeeded
 from jobq.runtime.hand import Ended, Hand
@@ -38,7 +39,9 @@ class Exchange:
         The bus comes last: whoever hears that a job runs can cancel it, who hears that it ended finds its permit free.
         """
         if ended:
-            self._held.drop((claim.id, claim.token) for claim, _, _ in ended)
+            keys = [(claim.id, claim.token) for claim, _, _ in ended]
+            self._held.lose(key for key, one in zip(keys, settled, strict=True) if one.verdict == Verdict.SUPERSEDED)
+            self._held.drop(keys)
             report(zip(ended, settled, strict=True))
         self._jobs.deliver()
 

@@ -63,6 +63,13 @@ class Held:
             hand.request(reason)
         return False
 
+    def lose(self, keys: Iterable[Key]) -> None:
+        """Tell whoever still looks at the tokens of these ended runs that their leases had been lost."""
+        for key in keys:
+            run = self._live.get(key)
+            if run is not None:
+                run.request(CancelReason.LEASE_LOST)
+
     def clear(self) -> None:
         """Forget everything, as a forked child must; what lives there has been forgotten already."""
         self._hands.clear()

@@ -54,7 +54,7 @@ class Overseer(Service):
         self._held = held
         self._exchange = exchange
         self._heartbeat = heartbeat
-        self._hands: dict[int, Hand] = {}
+        self._hands: dict[int, tuple[Hand, float]] = {}
         self._budgets: dict[Key, tuple[RunningJob, float]] = {}
         self._told: set[Key] = set()
         self._owed: list[Ended] = []
@@ -68,7 +68,8 @@ class Overseer(Service):
 
     def watch(self, hand: Hand) -> None:
         """Look after a hand of several jobs, until :meth:`forget`."""
-        self._hands[id(hand)] = hand
+        # Its age counts from here and not from its claim, which may have waited long for the write lock.
+        self._hands[id(hand)] = (hand, self.clock.monotonic())
         self.stir(OLD)
 
     def forget(self, hand: Hand) -> None:
@@ -82,7 +83,7 @@ class Overseer(Service):
 
     def recall(self, queue: str | None = None) -> None:
         """Have the unstarted jobs of all hands released, or of those of one queue."""
-        for hand in list(self._hands.values()):
+        for hand, _ in list(self._hands.values()):
             if queue in (None, hand.queue):
                 hand.recalled = True
         self.poke()
@@ -90,14 +91,14 @@ class Overseer(Service):
     def tick(self) -> None:
         """Do all that is due."""
         now = self.clock.monotonic()
-        for hand in list(self._hands.values()):
-            if hand.divisible and (hand.recalled or now - hand.claimed_at >= OLD):
+        for hand, opened in list(self._hands.values()):
+            if hand.divisible and (hand.recalled or now - opened >= OLD):
                 self._owed += self._exchange.take_back(hand)
         self._check_budgets(now)
         self._heartbeat.check()
         if self.stopping is not None:
             self.stopping.advance()
-        self._settle()
+        self.settle()
 
     def pause(self) -> float:
         """Return how long nothing can fall due, in seconds of real time."""
@@ -125,7 +126,8 @@ class Overseer(Service):
         self._owed.clear()
         self.stopping = None
 
-    def _settle(self) -> None:
+    def settle(self) -> None:
+        """Write down what was taken out of hands; what cannot be written now is tried again with the next tick."""
         owed = self._owed
         if owed:
             self._exchange.settle(owed)

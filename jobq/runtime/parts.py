@@ -1,5 +1,6 @@
 """What a runner is made of, wired once and used with threads or without."""
 
+import contextlib
 import os
 import socket
 from collections.abc import Callable, Iterator, Sequence
@@ -105,8 +106,9 @@ class Parts:
         threads = () if self._jobs.clock.deterministic else (self.overseer, self.watch, self.heartbeat)
         self.heartbeat.begin()
         self.heartbeat.last_good = None
-        for service, delay in zip(threads, (CANCELS, CANCELS, self.heartbeat.pause()), strict=False):
-            service.start(after=delay)
+        with contextlib.suppress(RuntimeError):  # from Python 3.12 no thread can be started while the interpreter exits
+            for service, delay in zip(threads, (CANCELS, CANCELS, self.heartbeat.pause()), strict=False):
+                service.start(after=delay)
         try:
             yield
         finally:

@@ -6,7 +6,7 @@ The order of a stop is in :mod:`jobq.runtime.shutdown`.
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Any
 
@@ -25,6 +25,9 @@ from jobq.runtime.health import Bootstrap, Health
 from jobq.runtime.identity import boot_id, new_runner_id
 from jobq.runtime.parts import Parts
 from jobq.runtime.staffing import check_workers, threads_of
+
+#: The row of a runner that has not beaten for so long is removed by the next one that starts.
+FORGOTTEN_AFTER = timedelta(days=1)
 
 
 class Runner:
@@ -113,7 +116,11 @@ class Runner:
         After a sleep of the machine expired leases are granted one more length first.
         """
         self._jobs.register()
-        self._parts.guard.compare(self._jobs.store.runners(), boot_id())
+        rows = self._jobs.store.runners()
+        self._parts.guard.compare(rows, boot_id())
+        for row in rows:
+            if self._jobs.clock.now() - row.beat_at > FORGOTTEN_AFTER:
+                self._jobs.store.remove_runner(row.id)
         self._parts.exchange.observe()
         retired = self._jobs.handlers.retired()
         cancelled = self._jobs.store.retire(retired) if retired else 0

@@ -66,6 +66,7 @@ class Worker:
         self._on_end = on_end
         self._name = f"{socket.gethostname()}:{os.getpid()}:{name}"
         self._seat: Seat = pool.seat(self._name)
+        self._pid = os.getpid()
         self._size = 1
         self._owed: list[Ended] = []
         self._hand: Hand | None = None
@@ -81,15 +82,14 @@ class Worker:
         self._given_up = True
 
     def _loop(self) -> None:
-        try:
-            while self._turn():
-                pass
-        finally:
+        while self._turn():
+            pass
+        if os.getpid() == self._pid:
             self._bench.trouble.forget(self._name)
             self._on_end()
 
     def _turn(self) -> bool:
-        """Do one round; return whether there is to be another one."""
+        """Do one round; return whether there is to be another one. In a forked child there is none."""
         try:
             going_on = self._round()
         except (StoreError, *FATAL) as error:
@@ -117,9 +117,7 @@ class Worker:
         hand = self._trade()
         if hand is None:
             hand = self.pool.rest(self._seat)
-        if hand is not None:
-            self._play(hand)
-        return True
+        return hand is None or self._play(hand)
 
     def _trade(self) -> Hand | None:
         """Settle and claim, for the idle threads of the pool too; return the own hand, if there is one."""
@@ -156,8 +154,11 @@ class Worker:
         self._bench.held.add(hand)
         return hand
 
-    def _play(self, hand: Hand) -> None:
-        """Run the jobs of a hand one after the other, until none is left or they are asked back."""
+    def _play(self, hand: Hand) -> bool:
+        """Run the jobs of a hand one after the other, until none is left or they are asked back.
+
+        Return whether this is still the process that claimed them.
+        """
         bench, runs = self._bench, self._bench.runs
         self._hand = hand
         shared = len(hand) > 1
@@ -166,6 +167,9 @@ class Worker:
         ran: list[float] = []
         while not self.pool.closed and (job := hand.start_next(runs.begin)) is not None:
             ended = runs.carry_out(job)
+            if os.getpid() != self._pid:
+                # The handler forked and returned on both sides; the run, its lease and its end are the parent's.
+                return False
             hand.finish(job, ended)
             ran.append(ended.ran or 0.0)
         self._owed += bench.exchange.take_back(hand)
@@ -173,6 +177,7 @@ class Worker:
         if shared:
             bench.overseer.forget(hand)
         self._size = next_size(self._size, bench.largest_hand, ran)
+        return True
 
     def _settle(self) -> None:
         ended = self._owed

@@ -62,6 +62,14 @@ def opened(path: str, settings: dict[str, Any]) -> jobq.JobQueue:
         say("started", job.id)
         time.sleep(600)
 
+    @jobs.job
+    def split(payload: Any, job: jobq.RunningJob) -> str:
+        child = os.fork()
+        if child:
+            _, status = os.waitpid(child, 0)
+            say("reaped", status)
+        return "parent" if child else "child"
+
     @jobs.job(queue="first")
     def ping(payload: Any) -> str:
         return "pong"

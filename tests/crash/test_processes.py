@@ -172,6 +172,19 @@ def test_a_fork_leaves_the_workers_in_the_parent(run: Run, real_jobs: Open) -> N
     assert program.wait() == 0
 
 
+def test_a_handler_that_forks_is_settled_by_the_parent(run: Run, real_jobs: Open) -> None:
+    """The child that comes back from the handler is no worker: it settles nothing and claims nothing."""
+    jobs = real_jobs()
+    program = run("work", workers={"default": 1})
+    program.hear("working")
+    made = jobs.enqueue("split")
+    program.hear("reaped")
+
+    assert made.wait(PATIENCE).result == "parent"
+    assert jobs.enqueue("ping", queue="default").wait(PATIENCE).result == "pong"
+    assert program.finish() == 0
+
+
 def test_b29_a_stubborn_handler_does_not_keep_the_process(run: Run, real_jobs: Open) -> None:
     """stop() is back in time, the job waits for the end of its old lease, and the process is gone at once."""
     jobs = real_jobs()

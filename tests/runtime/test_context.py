@@ -1,6 +1,11 @@
 """What a handler sees of its run."""
 
+from collections.abc import Iterator
 from typing import Any
+
+import pytest
+import structlog
+from structlog.testing import LogCapture
 
 import jobq
 from jobq.testing import FakeClock
@@ -74,3 +79,47 @@ def test_last_error_of_the_run_before(jobs: jobq.JobQueue, clock: FakeClock) -> 
     jobq.Runner(jobs).drain(until="1m")
 
     assert errors == [None, "ValueError: first"]
+
+
+@pytest.fixture
+def lines() -> Iterator[list[Any]]:
+    """The lines of a structlog that the host configured."""
+    capture = LogCapture()
+    structlog.configure(processors=[structlog.contextvars.merge_contextvars, capture])
+    yield capture.entries
+    structlog.reset_defaults()
+
+
+def test_a_configured_structlog_has_the_ids_on_the_handlers_own_lines(
+    jobs: jobq.JobQueue, lines: list[Any], caplog: Any
+) -> None:
+    """While a handler runs, every line of the host's logger carries the ids of the run, and not afterwards."""
+
+    @jobs.job
+    def talk(payload: Any) -> None:
+        structlog.get_logger("host").info("inside")
+
+    made = talk.enqueue()
+    jobq.Runner(jobs).drain()
+    structlog.get_logger("host").info("outside")
+    inside, outside = (next(line for line in lines if line["event"] == event) for event in ("inside", "outside"))
+
+    assert (inside["job_id"], inside["kind"], inside["attempt"]) == (made.id, "talk", 1)
+    assert "job_id" not in outside
+
+
+def test_the_line_of_an_attempt_says_how_it_went(jobs: jobq.JobQueue, clock: FakeClock, caplog: Any) -> None:
+    """One line for each attempt, with how long the job waited and ran."""
+    caplog.set_level("INFO", logger="jobq")
+
+    @jobs.job
+    def slow(payload: Any, job: jobq.RunningJob) -> None:
+        job.cancel_token.wait(1.5)
+
+    made = slow.enqueue()
+    clock.advance(2)
+    jobq.Runner(jobs).drain()
+    (record,) = (record for record in caplog.records if record.getMessage().startswith("jobq.job.succeeded"))
+
+    expected = {"job_id": made.id, "attempt": 1, "waited_ms": 2000, "ran_ms": 1500, "kind": "slow", "queue": "default"}
+    assert expected.items() <= record.jobq.items()

@@ -266,16 +266,18 @@ def test_b27_a_return_after_a_cancel_has_succeeded(jobs: jobq.JobQueue) -> None:
 
 def test_a_lost_lease_is_claimed_and_nothing_else(jobs: jobq.JobQueue, clock: FakeClock) -> None:
     """A run that was taken over meanwhile settles nothing; the newer run decides."""
-    jobs.gate("x")
+    tokens: list[jobq.CancelToken] = []
 
     @jobs.job
     def work(payload: Any, job: jobq.RunningJob) -> str:
         if job.attempt == 1:
             clock.advance("2m")
             jobs.complete(jobs.lease(worker="thief")[0], "thief")
+        tokens.append(job.cancel_token)
         return "first"
 
     made = work.enqueue()
     assert jobq.Runner(jobs).drain() == jobq.Counts(claimed=1)
     assert jobs.get(made.id).result == "thief"
+    assert tokens[0].reason is jobq.CancelReason.LEASE_LOST
     assert not jobs.live

@@ -193,6 +193,17 @@ def test_start_cancels_retired_kinds_and_reclaims(jobs: jobq.JobQueue, clock: An
     assert {job.failure_reason for job in jobs.find(kind="old")} == {"retired_kind"}
 
 
+def test_start_forgets_runners_that_died_long_ago(jobs: jobq.JobQueue, clock: Any) -> None:
+    """A killed runner's row is removed a day after its last beat."""
+    jobq.Runner(jobs).heartbeat.tick()
+    clock.advance("1d")
+    jobq.Runner(jobs).bootstrap()
+    assert len(jobs.store.runners()) == 1
+    clock.advance(1)
+    jobq.Runner(jobs).bootstrap()
+    assert jobs.store.runners() == []
+
+
 def test_health_tells_of_threads_and_loops(open_real: Open, changes: Changes) -> None:
     """Before start nothing runs; started, every loop has a good tick; stopped, nothing runs."""
     jobs = open_real()

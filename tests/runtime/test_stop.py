@@ -182,7 +182,7 @@ def test_a_listener_may_stop_the_runner(open_real: Open) -> None:
     assert jobs.get(made.id).state == "succeeded"
 
 
-def test_nothing_is_claimed_after_the_stop_began(open_real: Open) -> None:
+def test_nothing_is_claimed_after_the_stop_began(open_real: Open, changes: Changes) -> None:
     """Jobs that wait stay queued, and unstarted ones in a hand go back with no attempt."""
     jobs = open_real()
     handler = Blocking(jobs)
@@ -194,6 +194,7 @@ def test_nothing_is_claimed_after_the_stop_began(open_real: Open) -> None:
     made = jobs.enqueue_many([jobq.NewJob("note") for _ in range(10)])
     stopping = threading.Thread(target=runner.stop, args=(PATIENCE,))
     stopping.start()
+    changes.wait_for(lambda: all(pool.closed for pool in runner._parts.watch.pools()))
     handler.may_end.set()
     stopping.join(PATIENCE)
 

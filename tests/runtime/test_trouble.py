@@ -1,6 +1,7 @@
 """Trouble with the store: one report per change of state, growing pauses, nothing lost."""
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -176,3 +177,35 @@ def test_a_loop_survives_a_bug(open_real: Open, changes: Changes, errors: Any) -
         changes.wait_for(lambda: runner.health().loops["heartbeat"] is not None)
         assert jobs.enqueue("note").wait(PATIENCE).state == "succeeded"
     assert set(errors.take()) == {"jobq.loop.crashed"}
+
+
+def test_b61_a_file_that_cannot_be_opened_is_not_hammered(open_real: Open, changes: Changes, errors: Any) -> None:
+    """Every loop fails, and all of them together try a bounded number of times; when it is back, work goes on."""
+    jobs = open_real(poll=0.01)
+    jobs.job(name="note")(lambda payload: None)
+    store, missing, tries = jobs.store, threading.Event(), []
+
+    class Missing:
+        def __getattr__(self, name: str) -> Any:
+            verb = getattr(store, name)
+
+            def call(*args: Any, **kwargs: Any) -> Any:
+                if missing.is_set():
+                    tries.append(time.monotonic())
+                    raise jobq.StoreUnavailable("f", "unable to open database file")
+                return verb(*args, **kwargs)
+
+            return call
+
+    jobs._store = Missing()  # type: ignore[assignment]
+    with jobq.Runner(jobs, workers={"default": 8}):
+        changes.wait_for(lambda: jobs.enqueue("note").wait(PATIENCE).state == "succeeded")
+        begun = time.monotonic()
+        missing.set()
+        changes.wait_for(lambda: time.monotonic() - begun > 1.5)
+        missing.clear()
+        assert jobs.enqueue("note").wait(PATIENCE).state == "succeeded"
+
+    # 0.1, 0.2, 0.4, 0.8: the watch and maintenance; the threads themselves are idle.
+    assert 1 <= len(tries) <= 12
+    assert errors.take() == ["jobq.store.failed"]
