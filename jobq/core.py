@@ -30,6 +30,7 @@ class Core:
         # The version of the handlers that the database has seen; configured queues are news from the beginning.
         self._registered = -1 if config.queues else 0
         self._attached: list[Handlers] = []
+        self._retry = config.retry
         self.config = config
         self.clock = clock
         self.redactor = redactor
@@ -90,12 +91,12 @@ class Core:
         """
         handler = self.handlers.find(kind)
         if handler is not None:
-            return handler.retry or self.config.retry
+            return handler.retry or self._retry
         row = self.store.declared(kind)
         try:
-            return self.config.retry if row is None else RetryPolicy.from_json(row.retry)
+            return self._retry if row is None else RetryPolicy.from_json(row.retry)
         except ArgumentError:  # broken by hand
-            return self.config.retry
+            return self._retry
 
     def max_attempts(self, kind: str) -> int:
         """Return how many attempts a job of this kind gets unless the enqueue says otherwise.

@@ -42,28 +42,30 @@ class Database:
 
     def __init__(self, path: str) -> None:
         self.path = path
+        #: What every path to this file leads to, as of now: a link may be turned elsewhere later.
+        self.key = os.path.realpath(path)
         self.bus = Bus()
         self.gates = Gates()
         self.live = LiveRuns()
         self.users = 0
-        #: The directory that vanishes with the last user; None for a file of the host's.
-        self.directory: str | None = None
+        # The directory that vanishes with the last user, None for a file of the host's, and the process that made it.
+        self._directory: str | None = None
+        self._maker = os.getpid()
         fork.register(self)
 
     def keep_in(self, directory: str) -> None:
         """Remove this directory when the last user is gone, and at the exit of this process, not of a forked child."""
-        self.directory = directory
-        self._owner = os.getpid()
+        self._directory = directory
         atexit.register(self._remove)
 
     def release(self) -> None:
         """Give back one use; the last one forgets the database."""
-        key = os.path.realpath(self.path)
         with _registry.lock:
             self.users -= 1
-            if self.users == 0 and _registry.databases.get(key) is self:
-                del _registry.databases[key]
-        if self.users == 0 and self.directory is not None:
+            if self.users == 0 and _registry.databases.get(self.key) is self:
+                del _registry.databases[self.key]
+            last = self.users == 0
+        if last and self._directory is not None:
             self._remove()
             atexit.unregister(self._remove)
 
@@ -80,8 +82,8 @@ class Database:
         self.live.clear()
 
     def _remove(self) -> None:
-        if self.directory is not None and self._owner == os.getpid():
-            shutil.rmtree(self.directory, ignore_errors=True)
+        if self._directory is not None and self._maker == os.getpid():
+            shutil.rmtree(self._directory, ignore_errors=True)
 
 
 class _Registry:
@@ -108,7 +110,8 @@ _registry = _Registry()
 def acquire(path: str) -> Database:
     """Return the database of this file, the same one for every path that leads to it until the last user is gone."""
     with _registry.lock:
-        database = _registry.databases.setdefault(os.path.realpath(path), Database(path))
+        database = _registry.databases.get(os.path.realpath(path)) or Database(path)
+        _registry.databases[database.key] = database
         database.users += 1
         return database
 

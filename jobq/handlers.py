@@ -34,11 +34,14 @@ class Attached(Protocol):
         ...
 
 
+#: One for all registries: a registration is checked against several of them and shows in all of them or in none.
+_lock = threading.RLock()
+
+
 class Handlers:
     """Handlers by kind, and the kinds that are retired; safe to use from any thread."""
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()
         self._handlers: dict[str, AnyHandler] = {}
         self._retired: set[str] = set()
         self._by_type: dict[Any, tuple[AnyHandler, ...]] = {}
@@ -85,7 +88,7 @@ class Handlers:
 
         A starting runner cancels what still waits. Registering a handler for the kind again takes it back.
         """
-        with self._lock:
+        with _lock:
             for kind in kinds:
                 check_kind(kind)
                 for registry in self._audience():
@@ -105,7 +108,7 @@ class Handlers:
         Raises:
             ConfigError: the view has another handler for one of the kinds.
         """
-        with self._lock:
+        with _lock:
             view = queue.handlers
             if view is not self:
                 for handler in self._handlers.values():
@@ -118,11 +121,11 @@ class Handlers:
 
     def detach(self, queue: Attached) -> None:
         """Forget a job queue, which is about to be closed."""
-        with self._lock:
+        with _lock:
             self._queues = tuple(one for one in self._attached() if one() is not queue)
 
     def _register(self, handler: AnyHandler) -> AnyHandler:
-        with self._lock:
+        with _lock:
             audience = self._audience()
             for registry in audience:
                 registry._refuse_second(handler)
@@ -137,7 +140,7 @@ class Handlers:
 
     def _change(self, kind: str, handler: AnyHandler | None) -> None:
         """Set the handler of a kind, or retire it where there is none."""
-        with self._lock:
+        with _lock:
             handlers = {name: one for name, one in self._handlers.items() if name != kind}
             if handler is None:
                 self._retired = self._retired | {kind}
