@@ -11,7 +11,7 @@ from jobq.enqueued import Enqueued
 from jobq.errors import ArgumentError, ConfigError, PayloadError, ResultError
 from jobq.model.duration import Duration, to_seconds
 from jobq.model.job import JSON
-from jobq.model.payload import AttrsCodec, Codec, encode, encode_result
+from jobq.model.payload import AttrsCodec, Codec, decode, encode, encode_result
 from jobq.model.retry import RetryPolicy
 from jobq.newjob import EnqueueOptions
 from jobq.signature import read_signature
@@ -112,18 +112,18 @@ class Handler(Generic[P, R]):
         """
         self._refuse_stranger(payload)
         plain = self.codec.dump(payload)
-        # Encoded first: what the codec loads is JSON, here as when the job runs.
-        return encode(plain, limit=limit), self.load(plain)
+        text = encode(plain, limit=limit)
+        # Read back: what the codec sees is what it will see when the job runs, a StrEnum's text for instance.
+        return text, plain if self.payload_type is None else self.load(decode(text))
 
     def encode_result(self, result: object, *, limit: int) -> str | None:
         """Return the JSON text of a result, None for none; raises ResultError where its schema refuses it."""
         if result is None and self.result_type is None:
             return None
         try:
-            plain = self.codec.dump(result)
-            text = encode_result(plain, limit=limit)
+            text = encode_result(self.codec.dump(result), limit=limit)
             if self.result_type is not None:
-                self.codec.load(plain, self.result_type)
+                self.codec.load(decode(text), self.result_type)
         except PayloadError as error:
             raise ResultError(error.path, error.problem) from None
         return text

@@ -97,6 +97,13 @@ def test_enqueue_of_a_typed_value_finds_its_kind(jobs: JobQueue) -> None:
     assert jobs.enqueue(send, {"to": "ada"}).job.payload == {"to": "ada"}
 
 
+def test_enqueue_takes_an_enum_for_its_text(jobs: JobQueue) -> None:
+    """It is stored as text, so a kind that declares text takes it."""
+    jobs.job(name="send", payload=Mail)(lambda payload: None)
+
+    assert jobs.enqueue("send", {"to": JobState.QUEUED}).job.payload == {"to": "queued"}
+
+
 def test_enqueue_of_a_class_that_nobody_registered_is_refused(jobs: JobQueue) -> None:
     """So is a handler of another registry, and a plain value in place of a kind."""
     stranger = Handlers().job(name="stranger")(lambda payload: None)
