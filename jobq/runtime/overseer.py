@@ -11,7 +11,7 @@ from jobq.runtime.exchange import Exchange
 from jobq.runtime.hand import Ended, Hand
 from jobq.runtime.heartbeat import Heartbeat
 from jobq.runtime.held import Held, Key
-from jobq.runtime.service import Service
+from jobq.runtime.service import IN_USE, Service
 from jobq.runtime.trouble import Trouble
 
 logger = get_logger(__name__)
@@ -21,8 +21,8 @@ logger = get_logger(__name__)
 OLD = 0.010
 #: Seconds between a run budget's end and the report that the handler is stuck.
 STUCK_AFTER = 5.0
-#: The longest pause, in seconds, while anything runs, and while nothing does.
-BUSY, IDLE = 0.5, 60.0
+#: The pause, in seconds, while nothing is claimed.
+IDLE = 60.0
 
 
 class Advancing(Protocol):
@@ -104,7 +104,7 @@ class Overseer(Service):
         """Return how long nothing can fall due, in seconds of real time."""
         if self._hands:
             return OLD
-        seconds = BUSY if len(self._held) else IDLE
+        seconds = IN_USE if self.take_used() or len(self._held) else IDLE
         if self._owed:
             seconds = OLD
         if self._budgets:
@@ -160,4 +160,4 @@ class Overseer(Service):
     def _next_deadline(self) -> float:
         now = self.clock.monotonic()
         waits = [deadline if now < deadline else deadline + STUCK_AFTER for _, deadline in self._budgets.values()]
-        return min((at for at in waits if at > now), default=now + BUSY)
+        return min((at for at in waits if at > now), default=now + IN_USE)

@@ -18,12 +18,13 @@ from jobq.runtime.heartbeat import Heartbeat
 from jobq.runtime.held import Held
 from jobq.runtime.identity import boot_id
 from jobq.runtime.maintenance import Maintenance
-from jobq.runtime.overseer import BUSY, Overseer
+from jobq.runtime.overseer import Overseer
 from jobq.runtime.pool import Pool
 from jobq.runtime.runs import Runs
+from jobq.runtime.service import IN_USE
 from jobq.runtime.sleepguard import SleepGuard
 from jobq.runtime.trouble import Trouble
-from jobq.runtime.watch import CANCELS, Watch
+from jobq.runtime.watch import Watch
 from jobq.runtime.worker import Bench
 
 logger = get_logger(__name__)
@@ -107,7 +108,7 @@ class Parts:
         self.heartbeat.begin()
         self.heartbeat.last_good = None
         with contextlib.suppress(RuntimeError):  # from Python 3.12 no thread can be started while the interpreter exits
-            for service, delay in zip(threads, (CANCELS, CANCELS, self.heartbeat.pause()), strict=False):
+            for service, delay in zip(threads, (IN_USE, IN_USE, self.heartbeat.pause()), strict=False):
                 service.start(after=delay)
         try:
             yield
@@ -133,7 +134,7 @@ class Parts:
 
     def _on_claim(self) -> None:
         self.watch.on_claim()
-        self.overseer.stir(BUSY)
+        self.overseer.on_claim()
 
     def _on_recall(self) -> None:
         self.overseer.poke()

@@ -13,6 +13,8 @@ logger = get_logger(__name__)
 
 #: Seconds to wait for the thread of a stopped service; it is a daemon and cannot keep the process alive.
 PATIENCE = 5.0
+#: A service that looks after claimed jobs ticks at least this often, in seconds, while jobs are claimed.
+IN_USE = 0.5
 
 
 class Service(ABC):
@@ -37,6 +39,7 @@ class Service(ABC):
         self._stopping = False
         self._delay = 0.0
         self._crashes = 0
+        self._used = False
         # The wait under way, or infinite while it is being decided.
         self._resting = math.inf
         self._wake = threading.Event()
@@ -89,6 +92,19 @@ class Service(ABC):
         """
         if self._resting > within:
             self.poke()
+
+    def on_claim(self) -> None:
+        """Take note that jobs were claimed; it cannot be asleep for long from now on."""
+        self._used = True
+        self.stir(IN_USE)
+
+    def take_used(self) -> bool:
+        """Return whether jobs were claimed since the last call.
+
+        Who goes by what is held at this moment would fall asleep between two short jobs, and be woken by each.
+        """
+        used, self._used = self._used, False
+        return used
 
     def after_fork(self) -> None:
         """Forget the thread, which does not exist in a forked child."""

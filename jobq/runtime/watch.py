@@ -11,13 +11,13 @@ from jobq.model.job import JobState
 from jobq.runtime.exchange import Exchange
 from jobq.runtime.held import Held
 from jobq.runtime.pool import Pool
-from jobq.runtime.service import Service
+from jobq.runtime.service import IN_USE, Service
 from jobq.runtime.trouble import Trouble
 
 #: The shortest pause between two polls, in seconds: after a claim that brought something.
 FAST = 0.002
-#: How often, in seconds, the cancel requests of other processes are looked for while jobs run.
-CANCELS = 0.5
+#: Seconds between two looks for the cancel requests of other processes, where something was committed at all.
+CANCELS = 0.1
 _ASLEEP = 60.0
 
 
@@ -54,10 +54,6 @@ class Watch(Service):
         """Take note that a thread has become idle."""
         self.stir(self._jobs.config.poll)
 
-    def on_claim(self) -> None:
-        """Take note that there is a job to look for cancels of."""
-        self.stir(CANCELS)
-
     def look_for_cancels(self) -> None:
         """Look for cancel requests with the next tick, which comes at once."""
         self._cancels_wanted = True
@@ -89,7 +85,7 @@ class Watch(Service):
         if any(pool.idle for pool in self.pools()):
             until_due = self._pace if self._next_due is None else (self._next_due - self.clock.now()).total_seconds()
             return max(0.001, min(self._pace, until_due))
-        return CANCELS if len(self._held) else _ASLEEP
+        return IN_USE if self.take_used() or len(self._held) else _ASLEEP
 
     def after_fork(self) -> None:
         """Forget what the parent saw."""
@@ -111,7 +107,7 @@ class Watch(Service):
 
     def _check_cancels(self, version: int) -> None:
         now = time.monotonic()
-        moved = version != self._cancels_version and now - self._cancels_at >= CANCELS / 5
+        moved = version != self._cancels_version and now - self._cancels_at >= CANCELS
         if not moved and not self._cancels_wanted:
             return
         self._cancels_wanted = False

@@ -156,3 +156,11 @@ def test_it_sleeps_unless_there_is_something_to_look_after(jobs: jobq.JobQueue, 
     assert parts.overseer.pause() == 0.010
     parts.overseer.forget(hand)
     assert parts.overseer.pause() == 0.5
+
+
+def test_short_jobs_wake_it_once(jobs: jobq.JobQueue, parts: Parts) -> None:
+    """It stays awake for one round after a claim, so that a stream of short jobs does not wake it with each."""
+    overseer = parts.overseer
+    overseer.on_claim()
+
+    assert [overseer.pause(), overseer.pause()] == [0.5, 60]
