@@ -1,5 +1,6 @@
 """Short verbs around a store, so that a test shows only what it is about."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
@@ -106,7 +107,7 @@ def ids(claims: Sequence[Claim]) -> list[int]:
     return [claim.id for claim in claims]
 
 
-class Stores:
+class Stores(ABC):
     """Opens stores of one database. Subclasses know how; the tests do not."""
 
     def __init__(self, path: str, clock: FakeClock) -> None:
@@ -117,13 +118,13 @@ class Stores:
         self.dice = 0.0
         self._closers: list[Callable[[], None]] = []
 
+    @abstractmethod
     def open(self, *, now: Callable[[], datetime] | None = None) -> Store:
         """Open a store that shares what it can with the others of this process."""
-        raise NotImplementedError
 
+    @abstractmethod
     def open_elsewhere(self, feed: Callable[[list[Change]], None]) -> Store:
         """Open a store that shares nothing, as in another process."""
-        raise NotImplementedError
 
     def bench(self) -> Workbench:
         """Return a workbench around a store."""

@@ -9,12 +9,6 @@ from jobq.testing import FakeClock
 from tests.store.bench import SqliteStores, Stores, Workbench
 
 
-@pytest.fixture
-def clock() -> FakeClock:
-    """A clock that stands still."""
-    return FakeClock()
-
-
 @pytest.fixture(params=["sqlite"])
 def stores(request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock) -> Iterator[Stores]:
     """Opens stores of one database and closes them all."""

@@ -31,12 +31,20 @@ class Recorder:
         return self._engine.write(operation, sync=sync, busy_timeout=busy_timeout)
 
 
-@pytest.fixture
-def recorder(tmp_path: Any) -> Iterator[Recorder]:
-    """A recorder around an engine of its own."""
-    engine = Engine(str(tmp_path / "jobs.db"), feed=lambda changes: None)
-    yield Recorder(engine)
+@pytest.fixture(scope="module")
+def shared_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    """One engine for all: only what it is asked matters here."""
+    engine = Engine(str(tmp_path_factory.mktemp("durability") / "jobs.db"), feed=lambda changes: None)
+    # Opens the handle here, so that no test seems to have left it open.
+    engine.write(lambda conn, _: None, sync=False, busy_timeout=1)
+    yield engine
     engine.close()
+
+
+@pytest.fixture
+def recorder(shared_engine: Engine) -> Recorder:
+    """A recorder around the engine."""
+    return Recorder(shared_engine)
 
 
 def _runner(store: SqliteStore) -> None:

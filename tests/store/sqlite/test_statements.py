@@ -17,8 +17,7 @@ from jobq.model.job import JobState
 from jobq.store import sqlite
 from jobq.store.base import Filter
 from jobq.store.sqlite import lookup
-from jobq.store.sqlite.store import SqliteStore
-from tests.store.bench import Workbench
+from jobq.store.sqlite.engine import Engine
 
 T = TypeVar("T")
 
@@ -58,16 +57,18 @@ def constants() -> Iterator[tuple[str, str]]:
 STATEMENTS = {name: text for name, text in constants() if name not in PARTS}
 
 
-@pytest.fixture
-def writer(bench: Workbench) -> Callable[[Callable[[apsw.Connection], T]], T]:
-    """Run a function on the connection that verbs use, with its settings."""
-    store = bench.store
-    assert isinstance(store, SqliteStore)
+@pytest.fixture(scope="module")
+def writer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Callable[[apsw.Connection], T]], T]]:
+    """Run a function on the connection that verbs use, with its settings; nothing is written."""
+    engine = Engine(str(tmp_path_factory.mktemp("statements") / "jobs.db"), feed=lambda changes: None)
 
     def run(read: Callable[[apsw.Connection], T]) -> T:
-        return store.engine.write(lambda conn, _: read(conn), sync=False, busy_timeout=1)
+        return engine.write(lambda conn, _: read(conn), sync=False, busy_timeout=1)
 
-    return run
+    # Opens the handle here, so that no test seems to have left it open.
+    run(lambda conn: None)
+    yield run
+    engine.close()
 
 
 def plan(conn: apsw.Connection, statement: str, bindings: Any = None) -> list[str]:
