@@ -16,7 +16,7 @@ from jobq.model.events import Change
 from jobq.model.job import JobState
 from jobq.model.lease import Claim, ClaimRequest
 from jobq.model.state_machine import Trigger, decide
-from jobq.store.sqlite import rows, settle
+from jobq.store.sqlite import rows, settle, texts
 from jobq.store.sqlite.lanes import Lane, heads
 
 # jobq_job_lane: the rows of one lane in the order in which they run. Texts travel as bytes: one that somebody wrote in
@@ -143,16 +143,16 @@ def _claim(
         lane.kind,
         lane.queue,
         lane.priority,
-        rows.strict_text(payload),
+        texts.strict(payload),
         attempt,
         facts.max_attempts,
         facts.deferrals,
         parent_id,
         actor,
-        rows.text(tenant_id),
-        rows.text(subject),
-        rows.text(meta),
-        rows.text(schedule),
+        texts.lenient(tenant_id),
+        texts.lenient(subject),
+        texts.lenient(meta),
+        texts.lenient(schedule),
         None if slot is None else rows.from_ms(slot),
         facts.last_error,
         token,

@@ -12,7 +12,7 @@ from jobq.errors import DedupeConflict, JobNotFound, RetiredKind
 from jobq.model.events import Change
 from jobq.model.job import Job, JobState
 from jobq.store.base import Draft, Placed
-from jobq.store.sqlite import lookup, rows
+from jobq.store.sqlite import lookup, rows, texts
 
 # Primary keys of jobq_kind, jobq_queue and jobq_job.
 KNOWN = """
@@ -106,7 +106,7 @@ def _insert_keyed(
 def _placed(
     conn: apsw.Connection, changes: list[Change], job_id: int, draft: Draft, at: int, now: datetime, now_ms: int
 ) -> Placed:
-    _, body = rows.beside(draft.payload)
+    _, body = texts.beside(draft.payload)
     if body is not None:
         conn.execute(INSERT_PAYLOAD, (job_id, body))
     run_at = now if at == now_ms else rows.from_ms(at)
@@ -134,7 +134,7 @@ def _due(draft: Draft, now_ms: int) -> int:
 
 
 def _bindings(draft: Draft, run_at: int, now_ms: int) -> tuple[Any, ...]:
-    inline, _ = rows.beside(draft.payload)
+    inline, _ = texts.beside(draft.payload)
     return (
         draft.kind,
         draft.queue,

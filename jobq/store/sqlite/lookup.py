@@ -9,7 +9,7 @@ import apsw
 from jobq.log import get_logger
 from jobq.model.job import Job, JobInfo, JobState, LoggedChange, Run
 from jobq.store.base import Filter
-from jobq.store.sqlite import rows
+from jobq.store.sqlite import rows, texts
 
 log = get_logger(__name__)
 T = TypeVar("T")
@@ -113,7 +113,7 @@ def _where(wanted: Filter) -> tuple[str, tuple[Any, ...]]:
 
 def _readable(cursor: apsw.Cursor, build: Callable[[Sequence[Any]], T]) -> Iterator[T]:
     """Build a value for each row; one that was broken by hand is reported and left out."""
-    for row in rows.legible(cursor):
+    for row in texts.legible(cursor):
         try:
             yield build(row)
         except (rows.BadRow, ValueError) as error:

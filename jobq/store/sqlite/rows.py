@@ -9,18 +9,11 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-import apsw
-
-from jobq.log import get_logger
 from jobq.model.effects import Decision, Facts
 from jobq.model.instant import EPOCH, MAX, MIN
 from jobq.model.job import JSON, Actor, FailureClass, Job, JobInfo, JobState, LoggedChange, Run
 from jobq.store.base import Draft
-
-log = get_logger(__name__)
-
-#: Texts up to this many bytes stay in the job's row; an UPDATE rewrites the whole row.
-INLINE_LIMIT = 2000
+from jobq.store.sqlite import texts
 
 _MILLISECOND = timedelta(milliseconds=1)
 
@@ -82,11 +75,10 @@ def facts(row: Sequence[Any]) -> Facts:
     state, attempts, max_attempts, deferrals, max_deferrals, asked, lease_until, last_error = row
     try:
         state = JobState(state)
-    except ValueError as error:
-        raise BadRow(f"unknown state {state!r}") from error
-    return Facts(
-        state, attempts, max_attempts, deferrals, max_deferrals, bool(asked), _time(lease_until), text(last_error)
-    )
+    except ValueError as unknown:
+        raise BadRow(f"unknown state {state!r}") from unknown
+    error = texts.lenient(last_error)
+    return Facts(state, attempts, max_attempts, deferrals, max_deferrals, bool(asked), _time(lease_until), error)
 
 
 def _info_fields(row: Sequence[Any]) -> dict[str, Any]:
@@ -142,32 +134,6 @@ def _lenient(body: bytes | None) -> JSON:
         return None if body is None else json.loads(body.decode())
     except (ValueError, RecursionError):
         return None
-
-
-def text(body: bytes | None) -> str | None:
-    """Return a text that was selected as bytes; what is not UTF-8 in it is replaced."""
-    return None if body is None else body.decode(errors="replace")
-
-
-def strict_text(body: bytes) -> str:
-    """The same for a payload, which is empty, and so no JSON, when it is not UTF-8: it must not run altered."""
-    try:
-        return body.decode()
-    except UnicodeDecodeError:
-        return ""
-
-
-def legible(cursor: apsw.Cursor) -> list[Any]:
-    """Return the rows of a cursor, but for those with a text that is not UTF-8: the driver raises for them."""
-    found: list[Any] = []
-    while True:
-        try:
-            for row in cursor:
-                found.append(row)
-        except UnicodeDecodeError as error:
-            log.warning("jobq.row.skipped", id=None, error=type(error).__name__)
-        else:
-            return found
 
 
 def job_of_draft(job_id: int, draft: Draft, run_at: int, now: int) -> Job:
@@ -234,13 +200,6 @@ def logged_change(row: Sequence[Any]) -> LoggedChange:
         before=_json(row[5]),
         after=_json(row[6]),
     )
-
-
-def beside(body: str | None) -> tuple[str | None, str | None]:
-    """Split a text into what stays in the row and what lives in the side table."""
-    if body is None or (len(body) <= INLINE_LIMIT and (body.isascii() or len(body.encode()) <= INLINE_LIMIT)):
-        return body, None
-    return None, body
 
 
 def decision_bindings(decision: Decision, inline_result: str | None) -> tuple[Any, ...]:

@@ -15,7 +15,7 @@ from jobq.model.lease import Beat, Settled, Settlement
 from jobq.model.outcome import Expired
 from jobq.model.retry import RetryPolicy
 from jobq.model.state_machine import settle as decide
-from jobq.store.sqlite import rows
+from jobq.store.sqlite import rows, texts
 
 log = get_logger(__name__)
 
@@ -116,7 +116,7 @@ def write(
     now: datetime,
 ) -> None:
     """Carry out a decision that ends a run or a wait: the row, its history and the change for the feed."""
-    inline, body = rows.beside(decision.result)
+    inline, body = texts.beside(decision.result)
     key = (subject.id, facts.state.value, subject.token)
     conn.execute(WRITE, (*rows.decision_bindings(decision, inline), *key))
     if body is not None:
@@ -147,7 +147,7 @@ def reclaim(conn: apsw.Connection, changes: list[Change], *, now: datetime, hold
     now_ms = rows.to_ms(now)
     if hold_expired:
         conn.execute(HOLD, {"now": now_ms})
-    expired = rows.legible(conn.execute(EXPIRED, (now_ms,)))
+    expired = texts.legible(conn.execute(EXPIRED, (now_ms,)))
     for row in expired:
         facts = rows.facts(row[6:])
         decision = decide(facts, Expired(), policy=_NO_DELAY, now=now, roll=0.0)
