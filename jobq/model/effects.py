@@ -158,9 +158,9 @@ def defer(facts: Facts, moment: Moment) -> Decision:
 
 
 def exhaust_deferrals(facts: Facts, moment: Moment) -> Decision:
-    """One deferral more than ``max_deferrals``: failed."""
+    """One deferral more than ``max_deferrals``: failed, and this run counts."""
     error = _error(facts, moment)
-    return _ended(Verdict.FAILED, JobState.FAILED, facts, moment, error, reason="deferrals_exhausted")
+    return _ended(Verdict.FAILED, JobState.FAILED, facts, moment, error, "deferrals_exhausted", recorded=True)
 
 
 def release(facts: Facts, moment: Moment) -> Decision:

@@ -115,7 +115,7 @@ class Stores(ABC):
         self.clock = clock
         self.feed: list[Change] = []
         #: The dice of the retry jitter.
-        self.dice = 0.0
+        self.dice: Callable[[], float] = lambda: 0.0
         self._closers: list[Callable[[], None]] = []
 
     @abstractmethod
@@ -146,7 +146,7 @@ class SqliteStores(Stores):
 
     def open(self, *, now: Callable[[], datetime] | None = None) -> Store:
         """Open a store on the engine that this process shares."""
-        store = open_store(self.path, now=now or self.clock.now, roll=lambda: self.dice, feed=self.feed.extend)
+        store = open_store(self.path, now=now or self.clock.now, roll=lambda: self.dice(), feed=self.feed.extend)
         self._closers.append(store.close)
         return store
 
@@ -156,7 +156,7 @@ class SqliteStores(Stores):
         store = SqliteStore(
             engine,
             now=self.clock.now,
-            roll=lambda: self.dice,
+            roll=lambda: self.dice(),
             durability=Durability.BALANCED,
             busy_timeout=5.0,
             close=engine.close,

@@ -10,9 +10,9 @@ import pytest
 from jobq.model.effects import Verdict
 from jobq.model.instant import EPOCH
 from jobq.model.job import FailureClass, JobState
-from jobq.model.lease import Claim
+from jobq.model.lease import Claim, Settlement
 from jobq.model.outcome import Cancelled, Expired, Failed, Outcome, Postponed, Released, Succeeded, Voided
-from tests.store.bench import LEASE, Workbench
+from tests.store.bench import LEASE, POLICY, Stores, Workbench
 
 BOOM = Failed(error="ValueError: boom", reason="code", failure_class=FailureClass.TRANSIENT)
 FATAL = attrs.evolve(BOOM, failure_class=FailureClass.UNRECOVERABLE, retryable=False)
@@ -131,6 +131,16 @@ def test_a_permanent_or_last_failure_fails_the_job(bench: Workbench, options: di
     has(job, failure_reason="code", failure_class=outcome.failure_class)
 
 
+def test_each_settlement_of_a_batch_rolls_its_own_jitter(stores: Stores, bench: Workbench) -> None:
+    """Jobs that failed together are not due together again."""
+    stores.dice = iter((0.0, 0.5)).__next__
+    claims = [bench.start(), bench.start()]
+    policy = attrs.evolve(POLICY, jitter=0.5)
+    outcome = Failed(error="E: e")
+    bench.store.settle([Settlement(claim.id, claim.token, outcome, policy) for claim in claims], durable=False)
+    assert [bench.get(claim.id).run_at for claim in claims] == [bench.after(10), bench.after(7.5)]
+
+
 def test_a_deferral_is_not_counted(bench: Workbench) -> None:
     """n - 1, deferrals + 1, run_at as named, the reason as last error, nothing in the history."""
     claim, until = bench.start(), bench.after(3600)
@@ -146,6 +156,7 @@ def test_one_deferral_too_many_fails_the_job(bench: Workbench) -> None:
     (claim,) = bench.claim()
     assert bench.settle(claim, Postponed(until=bench.now, reason="still down")) is Verdict.FAILED
     has(bench.get(claim.id), state=JobState.FAILED, failure_reason="deferrals_exhausted", last_error="still down")
+    assert [run.reason for run in bench.store.history(claim.id)] == ["deferrals_exhausted"]
 
 
 def test_a_release_is_not_counted_and_leaves_the_due_time(bench: Workbench) -> None:

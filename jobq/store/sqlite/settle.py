@@ -1,7 +1,7 @@
 """Write the end of a run, if its token is still the job's; renew leases; take back expired ones."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -79,7 +79,7 @@ def settle(
     settlements: Sequence[Settlement],
     *,
     now: datetime,
-    roll: float,
+    roll: Callable[[], float],
 ) -> list[Settled]:
     """Settle each run; an old token is answered with SUPERSEDED and leaves its row alone."""
     settled = []
@@ -87,7 +87,7 @@ def settle(
         found = read(conn, job_id)
         decision = None
         if found is not None and found[0].token == token:
-            decision = decide(found[1], outcome, policy=policy, now=now, roll=roll)
+            decision = decide(found[1], outcome, policy=policy, now=now, roll=roll())
         if found is None or decision is None:
             settled.append(Settled(job_id, Verdict.SUPERSEDED))
             continue

@@ -220,7 +220,7 @@ class SqliteStore:
     def _settle(
         self, settlements: Sequence[Settlement], conn: apsw.Connection, changes: list[Change]
     ) -> list[Settled]:
-        return settle.settle(conn, changes, settlements, now=self._now(), roll=self._roll())
+        return settle.settle(conn, changes, settlements, now=self._now(), roll=self._roll)
 
     def _write(self, operation: Callable[[apsw.Connection, list[Change]], T], *, durable: bool = True) -> T:
         sync = self._durability is Durability.FULL or (durable and self._durability is Durability.BALANCED)
