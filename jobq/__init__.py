@@ -8,6 +8,7 @@ from jobq.enqueued import Enqueued
 from jobq.errors import (
     ArgumentError,
     ConfigError,
+    CronError,
     DedupeConflict,
     Deferred,
     ForeignHandle,
@@ -40,6 +41,7 @@ from jobq.gate import Gate
 from jobq.handler import Handler
 from jobq.handlers import Handlers
 from jobq.jobqueue import JobQueue
+from jobq.model.cron import Cron
 from jobq.model.effects import Verdict
 from jobq.model.events import Event, HealthChanged, JobStateChanged, JobStuck, QueueStateChanged
 from jobq.model.finding import Finding
@@ -81,6 +83,8 @@ __all__ = [
     "Config",
     "ConfigError",
     "Counts",
+    "Cron",
+    "CronError",
     "DedupeConflict",
     "Deferred",
     "Durability",

@@ -4,6 +4,7 @@
 
     JobqError
     ├── ArgumentError (ValueError)           an argument of a verb is out of its range
+    │   └── CronError                        a cron expression is malformed or can never fire
     ├── ConfigError (ValueError)             a registration or a configuration contradicts itself
     ├── PayloadError (ValueError)            a payload is not JSON or does not fit its kind
     │   └── PayloadTooLarge                  it is larger than the limit
@@ -54,6 +55,30 @@ class ArgumentError(JobqError, ValueError):
         self.argument = argument
         self.problem = problem
         self.fix = fix
+
+
+class CronError(ArgumentError):
+    """A cron expression is malformed or can never fire; nothing was written.
+
+    ``text`` is the part that is wrong, ``field`` the name of the field that it stands in and ``allowed`` that field's
+    range; both are None where the expression as a whole is wrong.
+    """
+
+    def __init__(
+        self,
+        text: str,
+        problem: str,
+        *,
+        field: str | None = None,
+        allowed: str | None = None,
+        fix: str | None = None,
+    ) -> None:
+        place = f"{field} " if field else ""
+        bounds = f" ({allowed})" if allowed else ""
+        super().__init__("cron", f"{place}{text[:40]!r}: {problem}{bounds}", fix=fix)
+        self.text = text
+        self.field = field
+        self.allowed = allowed
 
 
 class ConfigError(JobqError, ValueError):

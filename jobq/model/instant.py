@@ -20,6 +20,8 @@ def require_aware(value: datetime, *, argument: str) -> datetime:
     A naive datetime, anything that is no datetime, and an instant that leaves the years 1 to 9999 when converted to
     UTC raise :class:`ArgumentError` that names ``argument``.
     """
+    if isinstance(value, datetime) and value.tzinfo is UTC:
+        return value
     if not isinstance(value, datetime):
         raise ArgumentError(argument, f"expected an aware datetime, not a {type(value).__name__}")
     if value.utcoffset() is None:
