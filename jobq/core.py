@@ -8,15 +8,10 @@ from jobq.errors import ArgumentError, QueueClosed
 from jobq.gate import Gates
 from jobq.handler import AnyHandler
 from jobq.handlers import Handlers
-from jobq.model.job import Priority
+from jobq.model.job import DEFAULT_ATTEMPTS, DEFAULT_QUEUE, Priority
 from jobq.model.redact import Redactor, clean
 from jobq.model.retry import RetryPolicy
 from jobq.store.base import KindRow, Store
-
-#: The queue of a kind that names none; it always exists.
-DEFAULT_QUEUE = "default"
-#: The attempts of a job where nobody names a number.
-DEFAULT_ATTEMPTS = 5
 
 
 class Core:
@@ -104,14 +99,11 @@ class Core:
         What its handler here declares, else the configuration, else the kind's row, else 5.
         """
         handler = self.handlers.find(kind)
-        return self.attempts(handler, None if handler is not None else self.store.declared(kind))
-
-    def attempts(self, handler: AnyHandler | None, row: KindRow | None) -> int:
-        """Return the same for a kind that was looked up already: its handler here, else its row."""
         if handler is not None and handler.max_attempts is not None:
             return handler.max_attempts
         if self.config.max_attempts is not None:
             return self.config.max_attempts
+        row = None if handler is not None else self.store.declared(kind)
         return DEFAULT_ATTEMPTS if row is None else row.max_attempts
 
     def cap(self, kind: str) -> int | None:

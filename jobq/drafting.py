@@ -16,41 +16,40 @@ from jobq.arguments import (
     check_text,
     check_word,
 )
-from jobq.core import DEFAULT_QUEUE, Core
+from jobq.core import Core
 from jobq.errors import ArgumentError, RetiredKind, UnknownKind
 from jobq.handler import AnyHandler, Handler
-from jobq.model.job import Actor, Priority
+from jobq.model.job import DEFAULT_QUEUE, Actor, Priority
 from jobq.model.payload import encode
 from jobq.newjob import NewJob
-from jobq.store.base import Draft, KindRow
+from jobq.store.base import Draft
 
 _SYSTEM = Actor.SYSTEM.value
 _INGEST = Priority.INGEST.value
 
 
 def draft_of(core: Core, item: NewJob) -> Draft:
-    """Check what an enqueue was told and fill in what it was not.
+    """Check what an enqueue was told and fill in what the handler says.
 
-    Options come from the argument, else from the kind (its handler here, else its row), else from jobq's defaults;
-    the configuration's ``max_attempts`` stands between the handler and the row.
+    What nobody here says is left open: the store knows the kind's row, and reads it in the inserting transaction. The
+    configuration's ``max_attempts`` stands between the handler and the row.
     """
     if not isinstance(item, NewJob):
         raise ArgumentError("items", f"NewJob values are needed, not a {type(item).__name__}")
     kind, handler, payload = _target(core, item)
+    limit = core.config.payload_max_bytes
     if handler is None:
-        text, value, row = encode(payload, limit=core.config.payload_max_bytes), payload, core.store.declared(kind)
+        text, value = encode(payload, limit=limit), payload
     else:
-        text, value = handler.encode_payload(payload, limit=core.config.payload_max_bytes)
-        row = None
+        text, value = handler.encode_payload(payload, limit=limit)
     check_one_time(item.delay, item.run_at)
-    attempts, says = item.max_attempts, row if handler is None else handler
     return Draft(
         kind,
-        _queue(item, says),
+        _queue(item, handler),
         text,
-        _priority(item, says),
-        core.attempts(handler, row) if attempts is None else check_int(attempts, argument="max_attempts", least=1),
-        None if says is None else says.max_deferrals,
+        _priority(item, handler),
+        _attempts(core, item, handler),
+        None if handler is None else handler.max_deferrals,
         0.0 if item.delay is None else check_delay(item.delay, core.clock.now()),
         None if item.run_at is None else check_run_at(item.run_at),
         _key(item, handler, value),
@@ -58,7 +57,7 @@ def draft_of(core: Core, item: NewJob) -> Draft:
         _SYSTEM if item.actor is None else check_word(item.actor, Actor, argument="actor").value,
         None if item.tenant_id is None else check_text(item.tenant_id, argument="tenant_id"),
         None if item.subject is None else check_text(item.subject, argument="subject"),
-        None if item.meta is None else check_meta(item.meta, limit=core.config.payload_max_bytes),
+        None if item.meta is None else check_meta(item.meta, limit=limit),
     )
 
 
@@ -95,16 +94,24 @@ def _by_class(core: Core, value: object, payload: object) -> AnyHandler:
     return found[0]
 
 
-def _queue(item: NewJob, kind: AnyHandler | KindRow | None) -> str:
+def _queue(item: NewJob, handler: AnyHandler | None) -> str | None:
     if item.queue is not None:
         return check_queue(item.queue)
-    return (None if kind is None else kind.queue) or DEFAULT_QUEUE
+    return None if handler is None else handler.queue or DEFAULT_QUEUE
 
 
-def _priority(item: NewJob, kind: AnyHandler | KindRow | None) -> int:
+def _priority(item: NewJob, handler: AnyHandler | None) -> int | None:
     if item.priority is not None:
         return check_priority(item.priority)
-    return _INGEST if kind is None or kind.priority is None else kind.priority
+    if handler is None:
+        return None
+    return _INGEST if handler.priority is None else handler.priority
+
+
+def _attempts(core: Core, item: NewJob, handler: AnyHandler | None) -> int | None:
+    if item.max_attempts is not None:
+        return check_int(item.max_attempts, argument="max_attempts", least=1)
+    return core.config.max_attempts if handler is None else core.max_attempts(handler.kind)
 
 
 def _key(item: NewJob, handler: AnyHandler | None, value: Any) -> str | None:

@@ -15,11 +15,10 @@ from jobq.cli.exits import Exit
 from jobq.cli.logs import shown_logs
 from jobq.cli.output import note, say_json
 from jobq.cli.signals import Signals, stop_gracefully
-from jobq.core import DEFAULT_QUEUE
 from jobq.errors import JobqError
 from jobq.jobqueue import JobQueue
 from jobq.model.events import JobStateChanged
-from jobq.model.job import JobState
+from jobq.model.job import DEFAULT_QUEUE, JobState
 from jobq.model.lease import ClaimRequest
 from jobq.runtime.runner import Runner
 

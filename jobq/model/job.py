@@ -10,6 +10,11 @@ import attrs
 #: A JSON value: None, bool, int, float, str, or lists and string-keyed dicts of them.
 JSON: TypeAlias = Any
 
+#: The queue of a kind that names none; it always exists.
+DEFAULT_QUEUE = "default"
+#: The attempts of a job where nobody names a number.
+DEFAULT_ATTEMPTS = 5
+
 
 class JobState(StrEnum):
     """Where a job is; the last three are terminal."""

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 
 from jobq.arguments import check_int, check_queue
-from jobq.core import DEFAULT_QUEUE
 from jobq.errors import ArgumentError
 from jobq.jobqueue import JobQueue
+from jobq.model.job import DEFAULT_QUEUE
 
 #: Worker threads of the default queue and of any other, where nobody says how many.
 DEFAULT_WORKERS, OTHER_WORKERS = 2, 1

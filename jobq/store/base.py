@@ -36,13 +36,17 @@ class Durability(StrEnum):
 
 
 class Draft(NamedTuple):
-    """One job to be inserted, all options resolved. ``delay`` (seconds) counts from the insert; ``run_at`` wins."""
+    """One job to be inserted. ``delay`` (seconds) counts from the insert; ``run_at`` wins.
+
+    Queue, priority, attempts and deferrals that are None are as the kind's last registration says, by default the queue
+    "default", priority 50, five attempts and no limit of deferrals.
+    """
 
     kind: str
-    queue: str
+    queue: str | None
     payload: str
-    priority: int
-    max_attempts: int
+    priority: int | None
+    max_attempts: int | None
     max_deferrals: int | None = None
     delay: float = 0.0
     run_at: datetime | None = None

@@ -10,14 +10,13 @@ import apsw
 
 from jobq.errors import DedupeConflict, JobNotFound, RetiredKind
 from jobq.model.events import Change
-from jobq.model.job import Job, JobState
+from jobq.model.job import DEFAULT_ATTEMPTS, DEFAULT_QUEUE, Job, JobState, Priority
 from jobq.store.base import Draft, Placed
 from jobq.store.sqlite import lookup, rows, texts
 
 # Primary keys of jobq_kind, jobq_queue and jobq_job.
-KNOWN = """
-SELECT (SELECT retired FROM jobq_kind WHERE name = ?), EXISTS (SELECT 1 FROM jobq_queue WHERE name = ?)
-"""
+KIND = "SELECT retired, queue, priority, max_attempts, max_deferrals FROM jobq_kind WHERE name = ?"
+QUEUE = "SELECT 1 FROM jobq_queue WHERE name = ?"
 ADD_KIND = "INSERT OR IGNORE INTO jobq_kind (name) VALUES (?)"
 ADD_QUEUE = "INSERT OR IGNORE INTO jobq_queue (name) VALUES (?)"
 PARENT = "SELECT 1 FROM jobq_job WHERE id = ?"
@@ -39,9 +38,8 @@ def enqueue(
     conn: apsw.Connection, changes: list[Change], drafts: Sequence[Draft], *, now: datetime
 ) -> list[Placed]:
     """Insert the drafts in order; those without a key that follow each other go in one statement."""
-    _introduce(conn, drafts)
     placed: list[Placed] = []
-    for keyed, run in groupby(drafts, key=_has_key):
+    for keyed, run in groupby(_introduce(conn, drafts), key=_has_key):
         insert = _insert_keyed if keyed else _insert_plain
         placed.extend(insert(conn, changes, list(run), now))
     return placed
@@ -56,20 +54,41 @@ def _has_key(draft: Draft) -> bool:
     return draft.dedupe_key is not None
 
 
-def _introduce(conn: apsw.Connection, drafts: Sequence[Draft]) -> None:
-    """Make the queues that are new, note the kinds that are new, refuse retired kinds and unknown parents."""
-    for kind, queue in {(draft.kind, draft.queue) for draft in drafts}:
-        known: Any = conn.execute(KNOWN, (kind, queue)).fetchone()
-        retired, queue_known = known
-        if retired:
-            raise RetiredKind(kind)
-        if retired is None:
-            conn.execute(ADD_KIND, (kind,))
-        if not queue_known:
+def _introduce(conn: apsw.Connection, drafts: Sequence[Draft]) -> list[Draft]:
+    """Fill in what the kinds say, note kinds and queues that are new, refuse retired kinds and unknown parents."""
+    says = {kind: _kind(conn, kind) for kind in {draft.kind for draft in drafts}}
+    filled = [_filled(draft, *says[draft.kind]) for draft in drafts]
+    for queue in {draft.queue for draft in filled}:
+        if conn.execute(QUEUE, (queue,)).fetchone() is None:
             conn.execute(ADD_QUEUE, (queue,))
-    for parent_id in {draft.parent_id for draft in drafts if draft.parent_id is not None}:
+    for parent_id in {draft.parent_id for draft in filled if draft.parent_id is not None}:
         if conn.execute(PARENT, (parent_id,)).fetchone() is None:
             raise JobNotFound(parent_id)
+    return filled
+
+
+def _kind(conn: apsw.Connection, kind: str) -> tuple[str, int, int, int | None]:
+    """Return queue, priority, attempts and deferrals of a kind's jobs, as it was registered or by default."""
+    known: Any = conn.execute(KIND, (kind,)).fetchone()
+    if known is None:
+        conn.execute(ADD_KIND, (kind,))
+        return DEFAULT_QUEUE, Priority.INGEST.value, DEFAULT_ATTEMPTS, None
+    retired, queue, priority, max_attempts, max_deferrals = known
+    if retired:
+        raise RetiredKind(kind)
+    priority = Priority.INGEST.value if priority is None else priority
+    return queue or DEFAULT_QUEUE, priority, max_attempts or DEFAULT_ATTEMPTS, max_deferrals
+
+
+def _filled(draft: Draft, queue: str, priority: int, max_attempts: int, max_deferrals: int | None) -> Draft:
+    if draft.queue is not None and draft.priority is not None and draft.max_attempts is not None:
+        return draft
+    return draft._replace(
+        queue=queue if draft.queue is None else draft.queue,
+        priority=priority if draft.priority is None else draft.priority,
+        max_attempts=max_attempts if draft.max_attempts is None else draft.max_attempts,
+        max_deferrals=max_deferrals if draft.max_deferrals is None else draft.max_deferrals,
+    )
 
 
 def _insert_plain(
@@ -110,6 +129,7 @@ def _placed(
     if body is not None:
         conn.execute(INSERT_PAYLOAD, (job_id, body))
     run_at = now if at == now_ms else rows.from_ms(at)
+    assert draft.queue is not None, "a draft is filled in before it is inserted"
     changes.append(Change(job_id, draft.kind, draft.queue, None, JobState.QUEUED, 0, run_at, now))
     return Placed(job_id, True, partial(rows.job_of_draft, job_id, draft, at, now_ms))
 

@@ -136,8 +136,14 @@ def _lenient(body: bytes | None) -> JSON:
         return None
 
 
+_OPEN = "a draft is filled in before it is inserted"
+
+
 def job_of_draft(job_id: int, draft: Draft, run_at: int, now: int) -> Job:
     """Return the job that a draft has become, without reading it back."""
+    assert draft.queue is not None, _OPEN
+    assert draft.priority is not None, _OPEN
+    assert draft.max_attempts is not None, _OPEN
     return Job(
         id=job_id,
         kind=draft.kind,
