@@ -10,7 +10,8 @@ import attrs
 
 from jobq.arguments import check_int, check_length, check_run_at, check_text, names
 from jobq.core import Core
-from jobq.errors import ArgumentError, LeaseLost, PayloadError, PermanentJobError, TransientJobError
+from jobq.errors import ArgumentError, LeaseLost, PayloadError
+from jobq.failures import outcome_of, unrecoverable
 from jobq.model.duration import Duration, to_seconds
 from jobq.model.effects import Verdict
 from jobq.model.instant import shift
@@ -18,7 +19,6 @@ from jobq.model.job import FailureClass
 from jobq.model.lease import Claim, ClaimRequest, Lease, Settlement
 from jobq.model.outcome import Failed, Outcome, Postponed, Released, Succeeded
 from jobq.model.payload import decode, encode_result
-from jobq.model.redact import describe_error
 
 #: The most jobs that one call leases.
 MOST_LEASES = 1000
@@ -96,8 +96,9 @@ class Leasing(Core):
     ) -> Verdict:
         """End the run as a failed attempt; the answer is RETRIED, FAILED, or CANCELLED where a cancel was asked.
 
-        The text is redacted, then cut to 500 characters. ``code`` is kept as ``failure_reason``. A permanent failure,
-        as a PermanentJobError is one, is not tried again.
+        The text is redacted, then cut to 500 characters. ``code`` is kept as ``failure_reason``. A permanent failure is
+        not tried again. An exception means what it means when a handler raises it: a PermanentJobError among its causes
+        fails the job for good, a Deferred defers it.
 
         Raises:
             LeaseLost: its token is no longer the job's.
@@ -145,21 +146,18 @@ class Leasing(Core):
             raise LeaseLost(lease.id)
         return Verdict(settled.verdict)
 
-    def _failure(self, error: str | BaseException, code: str | None, permanent: bool) -> Failed:
-        kind = None
+    def _failure(self, error: str | BaseException, code: str | None, permanent: bool) -> Outcome:
         if isinstance(error, BaseException):
-            text = describe_error(error, self.redactor)
-            if isinstance(error, PermanentJobError | TransientJobError):
-                code, permanent = code or error.code, permanent or isinstance(error, PermanentJobError)
-                kind = FailureClass.TRANSIENT
+            outcome = outcome_of(error, None, now=self.clock.now, redactor=self.redactor)
         else:
-            text = self.clean(error, argument="error")
-        return Failed(
-            error=text,
-            reason=None if code is None else self.clean(check_text(code, argument="code"), argument="code"),
-            failure_class=FailureClass.UNRECOVERABLE if permanent else kind,
-            retryable=not permanent,
-        )
+            outcome = Failed(error=self.clean(error, argument="error"))
+        if not isinstance(outcome, Failed):
+            return outcome
+        if code is not None:
+            outcome = attrs.evolve(outcome, reason=self.clean(check_text(code, argument="code"), argument="code"))
+        if permanent:
+            outcome = attrs.evolve(outcome, failure_class=FailureClass.UNRECOVERABLE, retryable=False)
+        return outcome
 
     def _leases(self, claims: list[Claim]) -> list[Lease]:
         if not claims:
@@ -186,12 +184,7 @@ class Leasing(Core):
         try:
             decode(claim.payload)
         except PayloadError as error:
-            outcome = Failed(
-                error=describe_error(error, self.redactor),
-                reason="bad_payload",
-                failure_class=FailureClass.UNRECOVERABLE,
-                retryable=False,
-            )
+            outcome = unrecoverable(error, "bad_payload", self.redactor)
             self.store.settle((Settlement(claim.id, claim.token, outcome),), durable=True)
             self.deliver()
             return False

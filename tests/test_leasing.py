@@ -10,6 +10,7 @@ import pytest
 from jobq import (
     ArgumentError,
     Config,
+    Deferred,
     FailureClass,
     Handlers,
     JobQueue,
@@ -128,6 +129,20 @@ def test_fail_with_a_transient_error_keeps_class_and_code(jobs: JobQueue) -> Non
     job = jobs.get(lease.id)
     assert (job.failure_reason, job.failure_class) == ("busy", FailureClass.TRANSIENT)
     assert job.last_error == "TransientJobError: later"
+
+
+def test_fail_with_an_exception_means_what_it_means_in_a_handler(jobs: JobQueue) -> None:
+    """The typed error is found among the causes, a timeout is transient, and Deferred defers."""
+    wrapped = RuntimeError("outer")
+    wrapped.__cause__ = PermanentJobError("no such mailbox", code="bounced")
+
+    lost, late, later = take(jobs), take(jobs, max_attempts=1), take(jobs)
+
+    assert jobs.fail(lost, wrapped) is Verdict.FAILED
+    assert jobs.get(lost.id).failure_reason == "bounced"
+    assert jobs.fail(late, TimeoutError("slow")) is Verdict.FAILED
+    assert jobs.get(late.id).failure_class is FailureClass.TRANSIENT
+    assert jobs.fail(later, Deferred("full", delay="1m")) is Verdict.DEFERRED
 
 
 def test_b26_fail_and_defer_redact_first_and_cut_afterwards(jobs: JobQueue) -> None:

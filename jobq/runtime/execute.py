@@ -8,12 +8,12 @@ from typing import Any
 
 from jobq.clock import Clock
 from jobq.errors import JobCancelled, PayloadError, ResultError
+from jobq.failures import outcome_of, unrecoverable
 from jobq.handler import AnyHandler
 from jobq.model.outcome import Outcome, Succeeded
 from jobq.model.payload import decode
 from jobq.model.redact import Redactor
 from jobq.runtime.context import RunningJob, bindings
-from jobq.runtime.failures import outcome_of, unrecoverable
 
 #: Entered around each run: a Flask app context, a database session.
 Around = Callable[[], AbstractContextManager[Any]]
