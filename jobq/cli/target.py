@@ -1,6 +1,7 @@
 """Which job queue a command works on: ``-A module:attr``, ``--db PATH``, or both."""
 
 import argparse
+import getpass
 import importlib
 import os
 import sys
@@ -34,11 +35,19 @@ def open_target(arguments: argparse.Namespace, *, create: bool = False, config: 
     return open_queue(arguments.db, handlers=() if found is None else found, config=config)
 
 
+def login_name() -> str:
+    """Return who is at the keyboard, for what is done by hand."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "user"
+
+
 def _check_path(path: str, *, create: bool) -> None:
     if os.path.exists(path):
         return
     if not create:
-        fix = "Check the path; `jobq work` and `jobq job enqueue` make a new one."
+        fix = "Check the path; `jobq work`, `jobq job enqueue` and `jobq schedule add` make a new one."
         raise Stop(Exit.NOT_FOUND, f"no database at {path}", fix=fix)
     note(f"making a new database at {path}")
 

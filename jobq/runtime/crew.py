@@ -12,6 +12,7 @@ from jobq.runtime.heartbeat import Heartbeat
 from jobq.runtime.maintenance import Maintenance
 from jobq.runtime.overseer import Overseer
 from jobq.runtime.pool import Pool
+from jobq.runtime.scheduler import Scheduler
 from jobq.runtime.service import Service
 from jobq.runtime.shutdown import Shutdown
 from jobq.runtime.watch import Watch
@@ -34,6 +35,7 @@ class Crew:
         overseer: Overseer,
         watch: Watch,
         maintenance: Maintenance,
+        scheduler: Scheduler,
     ) -> None:
         self._jobs = jobs
         self._runner_id = runner_id
@@ -42,8 +44,9 @@ class Crew:
         self._overseer = overseer
         self._watch = watch
         self._maintenance = maintenance
+        self._scheduler = scheduler
         # In the order in which they start; leases are renewed before anything is claimed.
-        self._services: tuple[Service, ...] = (heartbeat, overseer, maintenance, watch)
+        self._services: tuple[Service, ...] = (heartbeat, overseer, maintenance, watch, scheduler)
         self._unsubscribe: list[Callable[[], None]] = []
         self.pid = os.getpid()
         self.pools = tuple(Pool(queue, on_idle=watch.on_idle) for queue in threads)
@@ -113,6 +116,7 @@ class Crew:
     def _finish(self) -> None:
         self.unsubscribe()
         # Leases are renewed to the last: a job that still runs must not be taken over while others are waited for.
+        self._scheduler.stop()
         self._watch.stop()
         self._maintenance.stop()
         self._overseer.stop()

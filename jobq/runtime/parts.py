@@ -5,7 +5,7 @@ import os
 import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from jobq.errors import JobqError
@@ -14,20 +14,26 @@ from jobq.log import get_logger
 from jobq.model.runner import RunnerRow
 from jobq.runtime.exchange import Exchange
 from jobq.runtime.execute import EVERYTHING, Around, Executor
+from jobq.runtime.health import Bootstrap
 from jobq.runtime.heartbeat import Heartbeat
 from jobq.runtime.held import Held
 from jobq.runtime.identity import boot_id
+from jobq.runtime.leader import Leader
 from jobq.runtime.maintenance import Maintenance
 from jobq.runtime.overseer import Overseer
 from jobq.runtime.pool import Pool
 from jobq.runtime.runs import Runs
-from jobq.runtime.service import IN_USE
+from jobq.runtime.scheduler import Scheduler
+from jobq.runtime.service import IN_USE, Service
 from jobq.runtime.sleepguard import SleepGuard
 from jobq.runtime.trouble import Trouble
 from jobq.runtime.watch import Watch
 from jobq.runtime.worker import Bench
 
 logger = get_logger(__name__)
+
+#: The row of a runner that has not beaten for so long is removed by the next one that starts.
+FORGOTTEN_AFTER = timedelta(days=1)
 
 
 class Parts:
@@ -39,6 +45,7 @@ class Parts:
         *,
         delegates: Any,
         around: Around | None,
+        leader: Leader,
         describe: Callable[[], RunnerRow],
         on_fatal: Callable[[], None],
     ) -> None:
@@ -53,6 +60,11 @@ class Parts:
         self.overseer = Overseer(jobs, held=held, exchange=exchange, heartbeat=self.heartbeat, trouble=trouble)
         self.maintenance = Maintenance(jobs, exchange=exchange, guard=guard, trouble=trouble)
         self.watch = Watch(jobs, held=held, exchange=exchange, trouble=trouble)
+        self.scheduler = Scheduler(jobs, leader=leader, trouble=trouble)
+        #: In the order in which they start; leases are renewed before anything is claimed.
+        self.services: tuple[Service, ...] = (
+            self.heartbeat, self.overseer, self.maintenance, self.watch, self.scheduler,
+        )  # fmt: skip
         self.bench = Bench(
             clock=jobs.clock,
             held=held,
@@ -65,6 +77,22 @@ class Parts:
             on_recall=self._on_recall,
             largest_hand=jobs.config.hand,
         )
+
+    def bootstrap(self) -> Bootstrap:
+        """Store what the code declares, and clean up what earlier runners left."""
+        self._jobs.register()
+        self._jobs.schedules.declare()
+        rows = self._jobs.store.runners()
+        self.guard.compare(rows, boot_id())
+        for row in rows:
+            if self._jobs.clock.now() - row.beat_at > FORGOTTEN_AFTER:
+                self._jobs.store.remove_runner(row.id)
+        self.exchange.observe()
+        retired = self._jobs.handlers.retired()
+        cancelled = self._jobs.store.retire(retired) if retired else 0
+        reclaimed = self._jobs.store.reclaim(hold_expired=self.guard.holding)
+        self._jobs.deliver()
+        return Bootstrap(cancelled=cancelled, reclaimed=reclaimed)
 
     def runs(self, caught: tuple[type[BaseException], ...]) -> Runs:
         """Return what carries out runs, where only ``caught`` exceptions of a handler count as its outcome."""
@@ -129,7 +157,7 @@ class Parts:
         self.held.clear()
         self.guard.after_fork()
         self.trouble.reset()
-        for service in (self.heartbeat, self.overseer, self.maintenance, self.watch):
+        for service in self.services:
             service.after_fork()
 
     def _on_claim(self) -> None:

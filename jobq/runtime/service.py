@@ -45,7 +45,7 @@ class Service(ABC):
         self._wake = threading.Event()
 
     @abstractmethod
-    def tick(self) -> None:
+    def tick(self) -> object:
         """Do once what is due."""
 
     @abstractmethod
