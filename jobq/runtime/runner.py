@@ -142,8 +142,8 @@ class Runner:
 
         Jobs come from every queue, at most ``limit`` of them. With ``until``, an instant or a duration from now,
         schedules tick, and the clock is moved to each next due time, slot or lease end and at last to ``until``; that
-        takes a deterministic clock, such as ``jobq.testing.FakeClock``. With ``raise_errors`` the exception of the first
-        failed run is raised, once that is written down. An exception that is no ``Exception`` always goes through, and
+        takes a deterministic clock, such as ``jobq.testing.FakeClock``. With ``raise_errors`` the first failed run's
+        exception is raised, once that is written down. An exception that is no ``Exception`` always goes through, and
         its job is released.
 
         Raises:
