@@ -117,7 +117,7 @@ def _entries(
     kind: object, payload: object, entries: Iterable[EntryLike] | None
 ) -> tuple[tuple[NewJob, str | None], ...]:
     if entries is None:
-        if kind is None and payload is None:
+        if kind is None and not attrs.has(type(payload)):
             raise ArgumentError("kind", "name a kind or entries")
         # A payload of a registered class names its kind.
         return ((NewJob(payload) if kind is None else NewJob(kind, payload), None),)

@@ -82,6 +82,17 @@ class ScheduleInfo:
         """The rule that names its slots; raises ArgumentError, CronError is one, where the row was broken by hand."""
         return timing_of(self.cron, self.every, self.tz, self.anchor)
 
+    def anchored(self, now: datetime) -> datetime:
+        """Return the anchor, moved back by whole periods where a clock that was ahead when it was set has come back.
+
+        The phase stays; else there would be no slot until that time comes again. An anchor that was set beyond the
+        creation is meant to be waited for.
+        """
+        if self.every is None or not now < self.anchor <= self.created_at:
+            return self.anchor
+        period = Interval(self.every, self.anchor).period
+        return self.anchor + (now - self.anchor) // period * period
+
     def slots(self, count: int, *, after: datetime) -> list[datetime]:
         """Return up to ``count`` slots from ``next_run`` on, none of them at or before ``after``."""
         timing, found = self.timing, [self.next_run] if self.next_run > after else []

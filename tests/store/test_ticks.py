@@ -191,6 +191,28 @@ def test_b35_a_clock_set_back_repeats_nothing(bench: Workbench, hours: int) -> N
     assert [one.slot for one in again] == [slot for slot in expected if slot not in {one.slot for one in fired}]
 
 
+@pytest.mark.parametrize("named", [pytest.param(None, id="creation"), pytest.param(START, id="named")])
+def test_b35_an_anchor_of_a_clock_that_came_back_keeps_its_phase(bench: Workbench, named: datetime | None) -> None:
+    """A schedule that was added while the clock was years ahead does not wait for those years."""
+    bench.clock.jump(3_650 * 86_400 + 7)
+    put(bench, anchor=named)
+    phase = (get(bench).anchor - START) % timedelta(seconds=FIVE)
+    bench.clock.jump(-3_660 * 86_400)
+    assert remarks(bench) == [Remark.RECOMPUTED]
+    found = get(bench)
+
+    assert timedelta(0) < found.next_run - bench.now <= timedelta(seconds=FIVE)
+    assert (found.next_run - START) % timedelta(seconds=FIVE) == phase
+    assert bench.store.look_schedules().names == ()
+    assert put(bench, anchor=None).next_run == found.next_run
+
+
+def test_an_anchor_beyond_the_creation_is_waited_for(bench: Workbench) -> None:
+    """It is what somebody asked for."""
+    put(bench, anchor=after(10_000))
+    assert bench.store.look_schedules() == ((), after(10_300))
+
+
 def test_a_small_step_back_changes_nothing(bench: Workbench) -> None:
     """A next run at most one period ahead stays, and no lock is taken for it."""
     put(bench)

@@ -11,7 +11,7 @@ from jobq.model.events import Change
 from jobq.model.instant import shift
 from jobq.model.payload import encode
 from jobq.model.schedule import Due, Slot, due_slots, jitter_delay, sane_next_run, slot_key
-from jobq.model.scheduled import Dispatched, ScheduleInfo
+from jobq.model.scheduled import Dispatched, ScheduleInfo, timing_of
 from jobq.store.base import Draft, Placed
 from jobq.store.scheduling import Attempts
 from jobq.store.sqlite import enqueue, rows
@@ -43,6 +43,7 @@ class Plan(NamedTuple):
     """What a tick would do for one schedule."""
 
     due: Due
+    anchor: datetime
     #: The slots and entries that have no guard yet, and the job of each.
     wanted: list[tuple[Slot, Entry]]
     drafts: list[Draft]
@@ -56,7 +57,8 @@ def plan(
     Nothing is written; whatever the enqueue would refuse is found before.
     """
     try:
-        due = _due(info, now)
+        anchor = info.anchored(now)
+        due = _due(info, anchor, now)
         if problem is not None:
             return problem
         wanted = [
@@ -67,7 +69,7 @@ def plan(
             _refuse(conn, draft)
     except (ArgumentError, PayloadError, RetiredKind, DedupeConflict) as error:
         return f"{type(error).__name__}: {error}"[:_LONGEST_ERROR]
-    return Plan(due, wanted, drafts)
+    return Plan(due, anchor, wanted, drafts)
 
 
 def dispatch(
@@ -113,10 +115,11 @@ def sweep(conn: apsw.Connection, *, now: datetime) -> None:
     conn.execute(ORPHANED, (now_ms,))
 
 
-def _due(info: ScheduleInfo, now: datetime) -> Due:
+def _due(info: ScheduleInfo, anchor: datetime, now: datetime) -> Due:
+    timing = timing_of(info.cron, info.every, info.tz, anchor)
     if info.next_run <= now:
-        return due_slots(info.timing, info.next_run, now, info.catch_up, info.max_catch_up)
-    return Due(slots=(), next_run=sane_next_run(info.timing, info.next_run, now), dropped=False)
+        return due_slots(timing, info.next_run, now, info.catch_up, info.max_catch_up)
+    return Due(slots=(), next_run=sane_next_run(timing, info.next_run, now), dropped=False)
 
 
 def _guarded(conn: apsw.Connection, info: ScheduleInfo, slot: Slot, entry: Entry) -> bool:

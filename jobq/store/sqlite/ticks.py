@@ -21,7 +21,9 @@ from jobq.store.sqlite import rows, schedules, slots, texts
 ACTIVE = f"SELECT {schedules.COLUMNS} FROM jobq_schedule WHERE paused_at IS NULL ORDER BY next_run, name"
 
 # The primary key.
-ADVANCE = "UPDATE jobq_schedule SET next_run = ?, last_slot = coalesce(?, last_slot), error = NULL WHERE name = ?"
+ADVANCE = """
+UPDATE jobq_schedule SET next_run = ?, anchor = ?, last_slot = coalesce(?, last_slot), error = NULL WHERE name = ?
+"""
 MARK = "UPDATE jobq_schedule SET error = ? WHERE name = ?"
 
 _NEVER = 2**62
@@ -33,9 +35,7 @@ def look(conn: apsw.Connection, *, now: datetime) -> ScheduleOutlook:
     names, upcoming = [], []
     found: list[Any] = conn.execute(ACTIVE).fetchall()
     for row in found:
-        # Nearly every row of nearly every look: not due, and no clock has gone wrong.
-        quiet = row[16] is None and row[11] > now_ms and _sane_since(*row[1:5], row[11]) <= now_ms
-        if not quiet and _is_work(conn, *schedules.info(row), now):
+        if not _is_quiet(row, now_ms) and _is_work(conn, *schedules.info(row), now):
             names.append(str(texts.lenient(row[0])))
         elif row[11] > now_ms:
             upcoming.append(row[11])
@@ -60,7 +60,7 @@ def tick(
             continue
         dispatched.extend(slots.dispatch(conn, changes, info, planned, now=now))
         last = rows.to_ms(planned.due.slots[-1].at) if planned.due.slots else None
-        conn.execute(ADVANCE, (rows.to_ms(planned.due.next_run), last, name))
+        conn.execute(ADVANCE, (rows.to_ms(planned.due.next_run), rows.to_ms(planned.anchor), last, name))
         remarks.extend(_remarks(info, planned, now))
     if dispatched:
         slots.sweep(conn, now=now)
@@ -75,6 +75,17 @@ def run(
     if problem is not None:
         raise ArgumentError("name", f"the schedule {name!r} was broken by hand: {problem}", fix="Add it again.")
     return slots.run(conn, changes, info, attempts=attempts, now=now)
+
+
+def _is_quiet(row: Any, now_ms: int) -> bool:
+    """Tell at a glance what holds for nearly every row of nearly every look: not due, no clock has gone wrong."""
+    anchor, next_run, error, created_at = row[4], row[11], row[16], row[18]
+    return (
+        error is None
+        and next_run > now_ms
+        and not now_ms < anchor <= created_at
+        and _sane_since(*row[1:5], next_run) <= now_ms
+    )
 
 
 def _is_work(conn: apsw.Connection, info: ScheduleInfo, problem: str | None, now: datetime) -> bool:
