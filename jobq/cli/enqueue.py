@@ -4,7 +4,7 @@ import argparse
 import sys
 from typing import Any
 
-from jobq.cli.options import Options, duration, json_value, moment, one_of, priority, whole_number
+from jobq.cli.options import Options, duration, json_value, moment, one_of, priority, queue_name, whole_number
 from jobq.cli.verbs import Verbs
 
 _DESCRIPTION = """\
@@ -22,9 +22,10 @@ def add_to(job: Verbs) -> None:
 def _fill(options: Options) -> None:
     options.positional("kind", metavar="KIND", help="the name of the handler")
     options.positional("payload", metavar="PAYLOAD", nargs="?", help="JSON, or - for standard input")
-    options.add("--queue", metavar="NAME", help="instead of the kind's queue; a new name makes the queue")
+    options.add("--queue", metavar="QUEUE", type=queue_name,
+                help="instead of the kind's queue; a new name makes the queue")
     options.add("--priority", metavar="N", type=priority, help="-1000 to 1000, or user, ingest, backfill")
-    options.add("--delay", metavar="TIME", type=duration, help="run not before so long from now: 90, 90s, 5m, 1h30m")
+    options.add("--delay", metavar="TIME", type=duration, help="run not before so long from now: 90, 500ms, 1h30m, 2d")
     options.add("--run-at", metavar="WHEN", type=moment, help="run not before this ISO 8601 time with offset")
     options.add("--dedupe-key", metavar="KEY", help="at most one queued or running job holds a key")
     options.add("--max-attempts", metavar="N", type=whole_number, help="instead of the kind's number of attempts")

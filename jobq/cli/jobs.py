@@ -2,7 +2,7 @@
 
 import argparse
 
-from jobq.cli.options import Options, duration, moment, priority, whole_number
+from jobq.cli.options import Options, duration, moment, priority, queue_name, whole_number
 from jobq.cli.verbs import Verbs
 
 _CANCEL = """\
@@ -32,13 +32,13 @@ def _fill_ids(options: Options) -> None:
 
 def _fill_requeue(options: Options) -> None:
     _fill_ids(options)
-    options.add("--queue", metavar="NAME", help="into another queue, which exists")
+    options.add("--queue", metavar="QUEUE", type=queue_name, help="into another queue, which exists")
     options.flag("--dry-run", help="only say what would be done")
 
 
 def _fill_reschedule(options: Options) -> None:
     options.positional("id", metavar="ID", type=whole_number, help="the job's id")
-    options.add("--delay", metavar="TIME", type=duration, help="so long from now: 90, 90s, 5m, 1h30m; 0 is now")
+    options.add("--delay", metavar="TIME", type=duration, help="so long from now: 90, 500ms, 1h30m, 2d; 0 is now")
     options.add("--run-at", metavar="WHEN", type=moment, help="at this ISO 8601 time with offset")
     options.add("--priority", metavar="N", type=priority, help="-1000 to 1000, or user, ingest, backfill")
 

@@ -3,7 +3,7 @@
 import argparse
 from typing import Any
 
-from jobq.cli.options import Options, one_of, whole_number
+from jobq.cli.options import Options, one_of, queue_name, whole_number
 from jobq.cli.verbs import Verbs
 
 _STATES = ("queued", "running", "succeeded", "failed", "cancelled")
@@ -21,7 +21,7 @@ def add_to(job: Verbs) -> None:
 def _fill_list(options: Options) -> None:
     options.add("--state", metavar="STATE", type=one_of(*_STATES), help=f"one of {', '.join(_STATES)}")
     options.add("--kind", metavar="KIND", help="only this kind")
-    options.add("--queue", metavar="NAME", help="only this queue")
+    options.add("--queue", metavar="QUEUE", type=queue_name, help="only this queue")
     options.add("--parent", metavar="ID", type=whole_number, help="only parts of this job")
     options.add("--tenant", metavar="TEXT", help="only this tenant")
     options.add("--subject", metavar="TEXT", help="only this subject")

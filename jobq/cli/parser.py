@@ -1,14 +1,15 @@
 """The tree of commands. Modules of the nouns add their verbs to it; nothing here opens a database."""
 
 import argparse
-import os
 
 from jobq.cli import demo, doctor, enqueue, jobs, kinds, listing, queues, stats, work
-from jobq.cli.options import Options, truth
+from jobq.cli.environment import from_environment
+from jobq.cli.options import Options, add_flag
 from jobq.cli.verbs import Fill, Run
 
 _EPILOG = """\
-exit codes: 0 done, 1 it failed, 2 usage, 3 not found, 4 refused, 75 busy or timed out: try again later.
+exit codes: 0 done, 1 it failed, 2 usage, 3 not found, 4 refused, 75 busy or timed out: try again later,
+130 interrupted. A TIME is seconds, or numbers with d, h, m, s and ms, the largest first: 90, 500ms, 1h30m, 2d.
 Each option can be given by the environment variable that its help names; NO_COLOR turns colours off.
 Data goes to standard output, everything else to standard error."""
 
@@ -83,12 +84,11 @@ def _add_common(parser: argparse.ArgumentParser, *, default: bool) -> None:
     """Add the options of every command. They may stand before or after the verb; only the root has their defaults."""
 
     def of(variable: str) -> str | None:
-        return os.environ.get(variable) if default else argparse.SUPPRESS
+        return from_environment(variable) if default else argparse.SUPPRESS
 
     group = parser.add_argument_group("common options")
     group.add_argument("-A", "--app", metavar="MODULE:ATTR", default=of("JOBQ_APP"),
                        help="a JobQueue, or a Handlers together with --db; the directory is importable [JOBQ_APP]")
     group.add_argument("--db", metavar="PATH", default=of("JOBQ_DB"), help="the database file [JOBQ_DB]")
-    json = truth("JOBQ_JSON", os.environ.get("JOBQ_JSON", ""), parser) if default else argparse.SUPPRESS
-    group.add_argument("--json", action="store_true", default=json,
-                       help="print JSON for programs: one document, or a line each for streams [JOBQ_JSON]")
+    add_flag(group, parser, "--json", variable="JOBQ_JSON", default=None if default else argparse.SUPPRESS,
+             help="print JSON for programs: one document, or a line each for streams")

@@ -7,6 +7,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
+from jobq.cli.environment import named
 from jobq.cli.exits import Exit, Stop
 from jobq.cli.output import note
 from jobq.config import Config
@@ -30,8 +31,8 @@ def open_target(arguments: argparse.Namespace, *, create: bool = False, config: 
         if found is not None:
             raise Stop(Exit.USAGE, f"{arguments.app} is a Handlers and has no database", fix="Add --db PATH.")
         raise Stop(Exit.USAGE, "no database named", fix="Add --db PATH or -A MODULE:ATTR, or set JOBQ_DB or JOBQ_APP.")
-    _check_path(arguments.db, create=create)
-    return open_queue(arguments.db, handlers=() if found is None else found, config=config)
+    _check_path(str(arguments.db), create=create)
+    return open_queue(str(arguments.db), handlers=() if found is None else found, config=config)
 
 
 def _check_path(path: str, *, create: bool) -> None:
@@ -45,8 +46,9 @@ def _check_path(path: str, *, create: bool) -> None:
 
 def _load(target: str) -> JobQueue | Handlers:
     name, _, attribute = target.partition(":")
+    given = f"{named('--app', target)} {target}"
     if not name or not attribute:
-        raise Stop(Exit.USAGE, f"--app {target}: MODULE:ATTR is needed", fix="For example -A shop.tasks:jobs.")
+        raise Stop(Exit.USAGE, f"{given}: MODULE:ATTR is needed", fix="For example -A shop.tasks:jobs.")
     module = _import(name)
     found: Any = module
     for part in attribute.split("."):
@@ -54,7 +56,7 @@ def _load(target: str) -> JobQueue | Handlers:
     if not isinstance(found, JobQueue | Handlers):
         fit = sorted(key for key, value in vars(module).items() if isinstance(value, JobQueue | Handlers))
         fix = f"In {name} these are: {', '.join(fit)}." if fit else f"Nothing in {name} is one."
-        raise Stop(Exit.USAGE, f"--app {target} is neither a JobQueue nor a Handlers", fix=fix)
+        raise Stop(Exit.USAGE, f"{given} is neither a JobQueue nor a Handlers", fix=fix)
     return found
 
 

@@ -21,8 +21,8 @@ def _fill(options: Options) -> None:
     options.flag("--burst", help="run what is due and exit when nothing is left")
     options.add("--max-jobs", metavar="N", type=whole_number,
                 help="stop when so many runs have begun; each further thread may begin one more")
-    options.add("--max-runtime", metavar="TIME", type=duration, help="stop after so long: 90, 90s, 5m, 1h30m")
-    options.add("--workers", metavar="QUEUE=N", type=_threads, action="append",
+    options.add("--max-runtime", metavar="TIME", type=duration, help="stop after so long: 90, 500ms, 1h30m, 2d")
+    options.add("--workers", metavar="QUEUE=N", type=_threads, repeated=True,
                 help="serve this queue with N threads, and only queues named so; may be repeated")
     options.add("--grace", metavar="TIME", type=duration, help="how long handlers may go on after a stop")
     options.flag("-v", "--verbose", help="a line for each attempt, also when standard error is no terminal")
