@@ -165,6 +165,27 @@ def test_cancel_reaches_what_has_not_ended(cli: Cli, jobs: jobq.JobQueue) -> Non
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("missing_at", [0, 1, 2])
+def test_cancel_tells_all_outcomes_whatever_the_order(cli: Cli, jobs: jobq.JobQueue, missing_at: int) -> None:
+    """An id that is not there is exit code 3 and keeps nothing from being cancelled, nor from being said."""
+    ended, first, second, third = (jobs.enqueue("mail").id for _ in range(4))
+    jobs.cancel(ended)
+    ids = [ended, first]
+    ids.insert(missing_at, 99)
+
+    people = cli("job", "cancel", *ids, "--db", jobs.path)
+    programs = cli("job", "cancel", second, 99, third, "--db", jobs.path, "--json")
+
+    assert people.code == programs.code == 3
+    assert people.out == f"job {ended} had ended already: cancelled\njob {first} cancelled\n"
+    assert people.err == "error: no job has the id 99\n"
+    assert programs.json == [
+        {"id": second, "reached": True, "state": "cancelled"},
+        {"id": 99, "reached": False, "state": None},
+        {"id": third, "reached": True, "state": "cancelled"},
+    ]
+
+
 def test_requeue_starts_over_in_the_name_of_the_user(cli: Cli, jobs: jobq.JobQueue) -> None:
     """A cancelled job is queued again, and the change log names the user."""
     job_id = jobs.enqueue("mail").id
