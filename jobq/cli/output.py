@@ -7,11 +7,15 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+import textwrap
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TextIO
 
 _RED, _BOLD, _PLAIN = "\x1b[31m", "\x1b[1m", "\x1b[0m"
+#: On a terminal no column is cut below the first, and the last of a table gets the second where others can give.
+_LEAST, _LAST = 10, 30
+_LONGEST_CODE = 64
 
 
 def escape(text: str) -> str:
@@ -82,33 +86,68 @@ def shown(value: object) -> str:
     return json.dumps(plain(value), ensure_ascii=False)
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, none: str) -> None:
+def code(text: str | None) -> str | None:
+    """Return a code that a handler gave, as a person wants to see it: at most 64 characters."""
+    return None if text is None else _cut(text, _LONGEST_CODE)
+
+
+def width() -> int | None:
+    """Return how many columns the terminal has; None when standard output is no terminal."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def table(
+    columns: Sequence[str], rows: Iterable[Sequence[object]], *, none: str, narrow: Collection[str] = ()
+) -> None:
     """Print rows under a heading, each column as wide as its content; ``none`` is noted when there is no row.
 
-    On a terminal the last column is cut to its width. Times are UTC.
+    On a terminal the last column is cut to what remains of its width; when that is little, the columns named by
+    ``narrow`` are cut as well. Times are UTC.
     """
     cells = [[escape(shown(cell)) for cell in row] for row in rows]
     if not cells:
         note(none)
         return
     widths = [max(map(len, column)) for column in zip(columns, *cells, strict=True)]
-    room = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    room = width()
+    if room is not None:
+        _make_room(widths, [index for index, name in enumerate(columns) if name in narrow], room)
     color = colored(sys.stdout)
-    heading = _line(columns, widths, room)
+    heading = _line(columns, widths)
     print(f"{_BOLD}{heading}{_PLAIN}" if color else heading)
     for row in cells:
-        line = _line(row, widths, room)
+        line = _line(row, widths)
         print(f"{_RED}{line}{_PLAIN}" if color and "failed" in row else line)
 
 
-def facts(pairs: Iterable[tuple[str, object]]) -> None:
-    """Print names and values, one pair a line."""
+def facts(pairs: Iterable[tuple[str, object]], *, indent: str = "") -> None:
+    """Print names and values, one pair a line; on a terminal a long value goes on below its beginning."""
     rows = [(escape(name), escape(shown(value))) for name, value in pairs]
-    width = max(len(name) for name, _ in rows)
+    first = max(len(name) for name, _ in rows)
+    room = width()
     for name, value in rows:
-        print(f"{name:<{width}}  {value}")
+        start = f"{indent}{name:<{first}}  "
+        lines = [value] if room is None else textwrap.wrap(value, max(room - len(start), _LEAST)) or [""]
+        print(f"{start}{lines[0]}".rstrip())
+        for line in lines[1:]:
+            print(" " * len(start) + line)
 
 
-def _line(cells: Sequence[str], widths: Sequence[int], room: int | None) -> str:
-    line = "  ".join(f"{cell:<{width}}" for cell, width in zip(cells, widths, strict=True)).rstrip()
-    return line if room is None or len(line) <= room else f"{line[: max(room - 1, 1)]}…"
+def _make_room(widths: list[int], narrow: Sequence[int], room: int) -> None:
+    """Cut the widths for a terminal: the last column gets what remains, at least _LAST where others can give."""
+    before = 2 * (len(widths) - 1)
+    while narrow and sum(widths[:-1]) + before + min(widths[-1], _LAST) > room:
+        widest = max(narrow, key=widths.__getitem__)
+        if widths[widest] <= _LEAST:
+            break
+        widths[widest] -= 1
+    widths[-1] = min(widths[-1], max(room - sum(widths[:-1]) - before, 1))
+
+
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    pairs = zip(cells, widths, strict=True)
+    return "  ".join(f"{_cut(cell, most):<{most}}" for cell, most in pairs).rstrip()
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"

@@ -1,5 +1,7 @@
 """What the tests of the command line share: running a command in this process or in one of its own."""
 
+import contextlib
+import io
 import json
 import os
 import subprocess
@@ -57,6 +59,29 @@ def cli(capsys: pytest.CaptureFixture[str]) -> Callable[..., Answer]:
             code = int(exit_.code or 0)
         captured = capsys.readouterr()
         return Answer(code, captured.out, captured.err)
+
+    return run
+
+
+class Terminal(io.StringIO):
+    """A standard output that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        """Say so."""
+        return True
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
+    """Run a command in this process on a plain terminal of 80 columns, and return the lines that it shows."""
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("NO_COLOR", "1")
+
+    def run(*arguments: object) -> list[str]:
+        screen = Terminal()
+        with contextlib.redirect_stdout(screen):
+            main([str(argument) for argument in arguments])
+        return screen.getvalue().splitlines()
 
     return run
 

@@ -134,8 +134,8 @@ def test_list_of_nothing_is_empty(cli: Cli, jobs: jobq.JobQueue) -> None:
     assert (programs.code, programs.json) == (0, [])
 
 
-def test_show_prints_every_column_and_the_history(cli: Cli, jobs: jobq.JobQueue) -> None:
-    """All columns, the payload, the runs that did not succeed, and what was done by hand."""
+def test_show_prints_every_filled_column_and_the_history(cli: Cli, jobs: jobq.JobQueue) -> None:
+    """Columns that say something, the payload, the runs that did not succeed, and what was done by hand."""
     job_id = jobs.enqueue("mail", {"to": "ada"}, max_attempts=2).id
     for lease in jobs.lease(kinds=["mail"], worker="w"):
         jobs.fail(lease, "no such\nmailbox")
@@ -147,8 +147,38 @@ def test_show_prints_every_column_and_the_history(cli: Cli, jobs: jobq.JobQueue)
     assert set(answer.json["job"]) == {field.name for field in jobq.Job.__attrs_attrs__}
     assert answer.json["history"][0]["worker"] == "w"
     assert answer.json["changes"][0]["what"] == "requeued"
-    assert all(f"\n{name} " in f"\n{shown}" for name in answer.json["job"])
+    filled = {name for name, value in answer.json["job"].items() if value not in (None, {})}
+    assert {"schedule", "slot", "progress", "meta"}.isdisjoint(filled)
+    assert {line.split()[0] for line in shown.partition("\n\n")[0].splitlines()} == filled
     assert "no such\\nmailbox" in shown
+
+
+def test_show_fits_on_a_terminal(terminal: Callable[..., list[str]], jobs: jobq.JobQueue) -> None:
+    """Each run has a block; its error is wrapped, whole, below its beginning, and a code is capped."""
+    job_id = jobs.enqueue("mail", max_attempts=2).id
+    words = [f"word{number}" for number in range(45)]
+    for lease in jobs.lease(kinds=["mail"], worker="w"):
+        jobs.fail(lease, " ".join(words), code="code" * 40)
+
+    lines = terminal("job", "show", job_id, "--db", jobs.path)
+
+    assert max(map(len, lines)) <= 80
+    run = lines[lines.index("run 1, attempt 1, did not succeed") :]
+    first = next(index for index, line in enumerate(run) if line.startswith("  error "))
+    assert " ".join(run[first:]).split()[1:] == words
+    assert f"  reason         {'code' * 40:.63}…" in run
+
+
+def test_list_gives_the_error_what_remains(terminal: Callable[..., list[str]], jobs: jobq.JobQueue) -> None:
+    """At 80 columns long names are cut before the error is, and nothing is longer than a line."""
+    jobs.enqueue("a_kind_with_a_long_name" * 3, max_attempts=1, queue="a_queue_with_a_long_name", subject="page 7")
+    jobs.fail(jobs.lease(queues=["a_queue_with_a_long_name"], worker="w")[0], "x" * 300)
+
+    heading, line = terminal("job", "list", "--db", jobs.path)
+
+    assert len(line) == 80
+    assert len(line) - heading.index("about") >= 25
+    assert "page 7: xxxx" in line
 
 
 def test_cancel_reaches_what_has_not_ended(cli: Cli, jobs: jobq.JobQueue) -> None:

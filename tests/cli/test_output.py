@@ -7,6 +7,7 @@ import pytest
 
 from jobq.cli import output
 from jobq.model.job import LoggedChange
+from tests.cli.conftest import Terminal
 
 
 @pytest.mark.parametrize(
@@ -66,11 +67,6 @@ def test_empty_table_says_so_on_standard_error(capsys: pytest.CaptureFixture[str
     assert (captured.out, captured.err) == ("", "nothing\n")
 
 
-class _Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
 @pytest.mark.parametrize(
     ("name", "value", "colors"),
     [
@@ -87,5 +83,5 @@ def test_colors_need_a_terminal_that_wants_them(
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv(name, value)
 
-    assert output.colored(_Terminal()) is colors
+    assert output.colored(Terminal()) is colors
     assert not output.colored(io.StringIO())
