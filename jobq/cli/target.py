@@ -49,6 +49,8 @@ def _load(target: str) -> JobQueue | Handlers:
     given = f"{named('--app', target)} {target}"
     if not name or not attribute:
         raise Stop(Exit.USAGE, f"{given}: MODULE:ATTR is needed", fix="For example -A shop.tasks:jobs.")
+    if name.endswith(".py") or os.sep in name:
+        raise Stop(Exit.USAGE, f"{given} names a file, and a module is needed", fix=_module_fix(name, attribute))
     module = _import(name)
     found: Any = module
     for part in attribute.split("."):
@@ -60,6 +62,15 @@ def _load(target: str) -> JobQueue | Handlers:
     return found
 
 
+def _module_fix(file: str, attribute: str) -> str:
+    """Say what was meant by the path of a file."""
+    path = os.path.relpath(file.removesuffix(".py"))
+    folder, name = os.path.split(path)
+    if path.startswith(os.pardir):
+        return f"Did you mean -A {name}:{attribute}, run in {os.path.abspath(folder)}?"
+    return f"Did you mean -A {path.replace(os.sep, '.')}:{attribute}?"
+
+
 def _import(name: str) -> ModuleType:
     here = os.getcwd()
     if here not in sys.path:
@@ -67,6 +78,9 @@ def _import(name: str) -> ModuleType:
         sys.path.insert(0, here)
     try:
         return importlib.import_module(name)
+    except SystemExit as error:
+        fix = 'Let the module call sys.exit only under `if __name__ == "__main__":`.'
+        raise Stop(Exit.FAILED, f"importing {name} called sys.exit({error.code!r})", fix=fix) from error
     except Exception as error:
         fix = f'Run python -c "import {name}" in this directory to see where.'
         raise Stop(Exit.USAGE, f"importing {name} raised {type(error).__name__}: {error}", fix=fix) from error

@@ -67,6 +67,10 @@ def test_app_with_another_database_is_a_usage_error(cli: Cli, app: str) -> None:
         pytest.param("{app}:nope", "In {app} these are: handlers, jobs.", id="no_such_attribute"),
         pytest.param("{app}:jobq", "neither a JobQueue nor a Handlers", id="wrong_type"),
         pytest.param("missing_module:jobs", "ModuleNotFoundError", id="no_module"),
+        pytest.param("{app}.py:jobs", "Did you mean -A {app}:jobs?", id="file"),
+        pytest.param("./{app}:jobs", "Did you mean -A {app}:jobs?", id="path"),
+        pytest.param("shop/tasks.py:app.jobs", "Did you mean -A shop.tasks:app.jobs?", id="file_of_a_package"),
+        pytest.param("../{app}.py:jobs", "Did you mean -A {app}:jobs, run in /", id="file_elsewhere"),
     ],
 )
 def test_bad_app_is_a_usage_error(cli: Cli, app: str, target: str, words: str) -> None:
@@ -75,6 +79,17 @@ def test_bad_app_is_a_usage_error(cli: Cli, app: str, target: str, words: str) -
 
     assert answer.code == 2
     assert words.format(app=app) in answer.err
+
+
+@pytest.mark.parametrize("code", ["0", "None", "3", "'no settings'"])
+def test_module_that_exits_is_an_error_that_names_it(cli: Cli, tmp_path: Path, code: str) -> None:
+    """A module that calls sys.exit while it is imported does not end the command without a word."""
+    (tmp_path / f"exits_{abs(hash(code))}.py").write_text(f"import sys\nsys.exit({code})\n")
+
+    answer = cli("stats", "-A", f"exits_{abs(hash(code))}:jobs")
+
+    assert answer.code == 1
+    assert answer.err.startswith(f"error: importing exits_{abs(hash(code))} called sys.exit({code})\n")
 
 
 def test_nothing_named_is_a_usage_error(cli: Cli) -> None:
