@@ -40,11 +40,12 @@ def _fill(options: Options) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Enqueue the job and print its id, or the job that holds its key."""
     from jobq.cli.exits import Exit  # start-up cost
-    from jobq.cli.output import say, say_json
+    from jobq.cli.output import note, say, say_json
     from jobq.cli.target import open_target
 
     payload = _payload(arguments.payload)
     with open_target(arguments, create=True) as jobs:
+        strange = not _known(jobs, arguments.kind)
         made = jobs.enqueue(arguments.kind, payload, **_settings(arguments))
         if arguments.json:
             say_json({"id": made.id, "created": made.created, "job": made.job})
@@ -52,7 +53,14 @@ def run(arguments: argparse.Namespace) -> int:
             say(f"job {made.id} enqueued in queue {made.job.queue}")
         else:
             say(f"job {made.id} holds the key and is {made.job.state}; nothing enqueued")
+    if strange:
+        note(f"note: no handler or earlier job knows the kind {arguments.kind}; it waits until a worker does")
     return Exit.DONE
+
+
+def _known(jobs: Any, kind: str) -> bool:
+    """Whether a handler here, a registration or an earlier job knows the kind; no jobs are counted."""
+    return bool(jobs.handlers.find(kind) or jobs.store.declared(kind) or jobs.find(kind=kind, limit=1))
 
 
 def _settings(arguments: argparse.Namespace) -> dict[str, Any]:

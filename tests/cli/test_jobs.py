@@ -38,6 +38,18 @@ def test_enqueue_takes_every_option(cli: Cli, jobs: jobq.JobQueue) -> None:
     assert (job.subject, job.meta) == ("s", {"trace": 1})
 
 
+def test_enqueue_of_a_kind_that_nobody_knows_is_accepted_with_a_note(cli: Cli, jobs: jobq.JobQueue) -> None:
+    """A misspelt kind is said on standard error; the second job of it, and a registered kind, are no news."""
+    jobs.handlers.job(name="known")(lambda payload: None)
+    jobs.register()
+
+    first, second = (cli("job", "enqueue", "strange", "--db", jobs.path) for _ in range(2))
+
+    assert (first.code, first.out) == (0, "job 1 enqueued in queue default\n")
+    assert "no handler or earlier job knows the kind strange" in first.err
+    assert second.err == cli("job", "enqueue", "known", "--db", jobs.path).err == ""
+
+
 def test_enqueue_answers_with_the_holder_of_the_key(cli: Cli, jobs: jobq.JobQueue) -> None:
     """A second job under a held key is not made, and that is no error."""
     first = jobs.enqueue("mail", dedupe_key="k")
@@ -166,7 +178,7 @@ def test_show_fits_on_a_terminal(terminal: Callable[..., list[str]], jobs: jobq.
     run = lines[lines.index("run 1, attempt 1, did not succeed") :]
     first = next(index for index, line in enumerate(run) if line.startswith("  error "))
     assert " ".join(run[first:]).split()[1:] == words
-    assert f"  reason         {'code' * 40:.63}…" in run
+    assert ["reason", f"{'code' * 40:.63}…"] in [line.split() for line in run]
 
 
 def test_list_gives_the_error_what_remains(terminal: Callable[..., list[str]], jobs: jobq.JobQueue) -> None:
