@@ -3,6 +3,7 @@
 import argparse
 
 from jobq.cli import demo, doctor, enqueue, jobs, kinds, listing, queues, stats, work
+from jobq.cli.completion import PrintCompletion
 from jobq.cli.environment import from_environment
 from jobq.cli.options import Options, add_flag
 from jobq.cli.verbs import Fill, Run
@@ -65,6 +66,8 @@ def build_parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
+    parser.add_argument("--print-completion", action=PrintCompletion, metavar="SHELL",
+                        help="print what bash, zsh or tcsh needs to complete commands, and exit")
     _add_common(parser, default=True)
     commands = Commands(parser.add_subparsers(metavar="COMMAND", required=True, title="commands"))
     demo.add_to(commands)
