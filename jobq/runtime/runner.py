@@ -48,6 +48,9 @@ class Runner:
         around: Around | None = None,
         grace: Duration | None = None,
     ) -> None:
+        if not isinstance(jobs, JobQueue):
+            problem = f"a JobQueue is needed, not a {type(jobs).__name__}"
+            raise ArgumentError("jobs", problem, fix="Open one with jobq.open(path) and give that to the runner.")
         self._jobs = jobs
         self._workers = None if workers is None else check_workers(workers)
         self._grace = jobs.config.grace if grace is None else _check_grace(grace)

@@ -51,6 +51,7 @@ class Engine:
         path: str,
         *,
         feed: Callable[[list[Change]], None],
+        create: bool = True,
         busy_timeout: float = 5.0,
         migrations: Sequence[Migration] | None = None,
         now: Callable[[], int] = _now,
@@ -67,7 +68,7 @@ class Engine:
         self._readers = Readers(self._file, self._open_reader)
         self._watch = Watch(self._file, self._open_reader)
         self._fork_ticket: Ticket | None = None
-        self._opening.prepare(busy_timeout=busy_timeout, now=now)
+        self._opening.prepare(create=create, busy_timeout=busy_timeout, now=now)
         fork.register(self)
 
     def write(
