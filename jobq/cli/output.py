@@ -8,6 +8,7 @@ import os
 import shutil
 import sys
 import textwrap
+import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TextIO
@@ -54,10 +55,34 @@ def plain(value: object) -> Any:
     return value
 
 
+def write(stream: TextIO, text: str) -> None:
+    """Write whole lines at once: a thread never writes into the line of another."""
+    with _Lock.held:
+        stream.write(f"{text}\n")
+        stream.flush()
+
+
+class _Lock:
+    """One lock for both streams, because a terminal shows both; a forked child gets a fresh one."""
+
+    held = threading.Lock()
+
+
+def _fresh_lock() -> None:
+    _Lock.held = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_fresh_lock)
+
+
 def say_json(value: object, *, line: bool = False) -> None:
     """Print one JSON document to standard output; with ``line`` on one line and at once, as a stream needs it."""
     text = json.dumps(plain(value), indent=None if line else 2).replace("\x7f", "\\u007f")
-    print(text, flush=line)
+    if line:
+        write(sys.stdout, text)
+    else:
+        print(text)
 
 
 def say(text: str) -> None:
@@ -65,10 +90,10 @@ def say(text: str) -> None:
     print(escape(text))
 
 
-def note(text: str) -> None:
-    """Print one line that is not data to standard error, after the data that was printed before it."""
+def note(*lines: str) -> None:
+    """Print lines that are not data to standard error, together and after the data that was printed before them."""
     sys.stdout.flush()
-    print(escape(text), file=sys.stderr, flush=True)
+    write(sys.stderr, "\n".join(map(escape, lines)))
 
 
 def shown(value: object) -> str:

@@ -25,7 +25,8 @@ def _fill(options: Options) -> None:
     options.add("--workers", metavar="QUEUE=N", type=_threads, repeated=True,
                 help="serve this queue with N threads, and only queues named so; may be repeated")
     options.add("--grace", metavar="TIME", type=duration, help="how long handlers may go on after a stop")
-    options.flag("-v", "--verbose", help="a line for each attempt, also when standard error is no terminal")
+    options.flag("-v", "--verbose",
+                 help="a line for each attempt, also when standard error is no terminal, and what handlers log")
 
 
 def _threads(text: str) -> tuple[str, int]:
