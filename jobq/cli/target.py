@@ -11,19 +11,29 @@ from jobq.cli.environment import named
 from jobq.cli.exits import Exit, Stop
 from jobq.cli.output import note
 from jobq.config import Config
+from jobq.errors import StoreUnavailable
 from jobq.handlers import Handlers
 from jobq.jobqueue import JobQueue
 from jobq.opening import open as open_queue
 
+_FIX = "Check the path; `jobq work` and `jobq job enqueue` make a new one."
 
-def open_target(arguments: argparse.Namespace, *, create: bool = False, config: Config | None = None) -> JobQueue:
+
+def open_target(
+    arguments: argparse.Namespace, *, create: bool = False, work: bool = False, config: Config | None = None
+) -> JobQueue:
     """Return the job queue that the options name; the caller closes it.
 
-    A database file that is not there is made only with ``create``, and that is said on standard error; otherwise it is
-    "not found", so that a misspelt path does not look like an empty queue. ``config`` is for files opened here.
+    A job queue that is not there is made only with ``create``, and that is said on standard error; otherwise it is
+    "not found", so that a misspelt path does not look like an empty queue, and a file of somebody else's stays as it
+    is. With ``work`` there have to be handlers; without any no file is made. ``config`` is for files opened here.
     """
     found = _load(arguments.app) if arguments.app else None
+    if work:
+        _require_handlers(found)
     if isinstance(found, JobQueue):
+        if not found.file_existed:
+            note(f"note: made a new database at {found.path}")
         if arguments.db and os.path.realpath(arguments.db) != os.path.realpath(found.path):
             raise Stop(Exit.USAGE, f"{arguments.app} has its own database, {found.path}", fix="Leave --db out.")
         return found
@@ -31,16 +41,28 @@ def open_target(arguments: argparse.Namespace, *, create: bool = False, config: 
         if found is not None:
             raise Stop(Exit.USAGE, f"{arguments.app} is a Handlers and has no database", fix="Add --db PATH.")
         raise Stop(Exit.USAGE, "no database named", fix="Add --db PATH or -A MODULE:ATTR, or set JOBQ_DB or JOBQ_APP.")
-    _check_path(str(arguments.db), create=create)
-    return open_queue(str(arguments.db), handlers=() if found is None else found, config=config)
+    path = str(arguments.db)
+    _check_path(path, create=create)
+    try:
+        return open_queue(path, handlers=() if found is None else found, config=config, create=create)
+    except StoreUnavailable as error:
+        # Without a code of SQLite's it is jobq that refused.
+        if create or error.code:
+            raise
+        raise Stop(Exit.NOT_FOUND, f"no job queue in {path}", fix=_FIX) from error
+
+
+def _require_handlers(found: JobQueue | Handlers | None) -> None:
+    registry = found.handlers if isinstance(found, JobQueue) else found
+    if registry is None or not registry.kinds():
+        raise Stop(Exit.USAGE, "there is no handler to run", fix="Name the program's with -A MODULE:ATTR.")
 
 
 def _check_path(path: str, *, create: bool) -> None:
     if os.path.exists(path):
         return
     if not create:
-        fix = "Check the path; `jobq work` and `jobq job enqueue` make a new one."
-        raise Stop(Exit.NOT_FOUND, f"no database at {path}", fix=fix)
+        raise Stop(Exit.NOT_FOUND, f"no database at {path}", fix=_FIX)
     note(f"making a new database at {path}")
 
 

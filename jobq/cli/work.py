@@ -38,12 +38,9 @@ def _threads(text: str) -> tuple[str, int]:
 
 def run(arguments: argparse.Namespace) -> int:
     """Work until a signal, a limit, or with --burst until nothing is due."""
-    from jobq.cli.exits import Exit, Stop  # start-up cost
-    from jobq.cli.shift import Shift
+    from jobq.cli.shift import Shift  # start-up cost
     from jobq.cli.signals import Signals
     from jobq.cli.target import open_target
 
-    with open_target(arguments, create=True) as jobs, Signals() as signals:
-        if not jobs.handlers.kinds():
-            raise Stop(Exit.USAGE, "there is no handler to run", fix="Name the program's with -A MODULE:ATTR.")
+    with open_target(arguments, create=True, work=True) as jobs, Signals() as signals:
         return Shift(jobs, signals, arguments).work()

@@ -168,11 +168,14 @@ def test_workers_names_the_queues(app: jobq.JobQueue, tmp_path: Path) -> None:
 
 
 def test_without_handlers_is_a_usage_error(app: jobq.JobQueue, tmp_path: Path) -> None:
-    """A database alone has nothing to run."""
-    answer = finish(start("work", "--db", "jobs.db", cwd=tmp_path))
+    """A database alone has nothing to run, and is not made for it."""
+    (tmp_path / "empty.py").write_text("import jobq\nhandlers = jobq.Handlers()\n")
+    for app_option in ((), ("-A", "empty:handlers")):
+        answer = finish(start("work", "--db", "new.db", *app_option, cwd=tmp_path))
 
-    assert answer.code == 2
-    assert "-A" in answer.err
+        assert answer.code == 2
+        assert "-A" in answer.err
+    assert not (tmp_path / "new.db").exists()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
