@@ -111,6 +111,21 @@ def test_testing_example_passes(document: docutils.nodes.document, tmp_path: Pat
     assert "1 passed" in done.stdout, done.stdout + done.stderr
 
 
+def test_recipe_for_testing_an_application_passes(
+    document: docutils.nodes.document, tmp_path: Path, shell: dict[str, str]
+) -> None:
+    """The module that opens nothing, and the tests of it, pass as they are printed."""
+    for block in _blocks(document, "python"):
+        if set(block["names"]) & {"letters.py", "test_letters.py"}:
+            (tmp_path / block["names"][0]).write_text(block.astext())
+    installed = any(point.value == "jobq.pytest_plugin" for point in metadata.entry_points(group="pytest11"))
+    plugin = [] if installed else ["-p", "jobq.pytest_plugin"]
+
+    done = _run([sys.executable, "-m", "pytest", "-q", *plugin, "test_letters.py"], tmp_path, shell)
+
+    assert "2 passed" in done.stdout, done.stdout + done.stderr
+
+
 def test_sketches_compile(document: docutils.nodes.document) -> None:
     """A block that needs a screen is at least Python."""
     for block in _blocks(document, "python"):
@@ -147,6 +162,20 @@ def test_every_option_of_the_decorator_is_listed(document: docutils.nodes.docume
 def test_every_option_of_enqueue_is_listed(document: docutils.nodes.document) -> None:
     """The table names each keyword of enqueue."""
     assert _cells(document, "enqueue-options") == set(EnqueueOptions.__annotations__)
+
+
+def test_every_attribute_of_a_running_job_is_listed(document: docutils.nodes.document) -> None:
+    """The table names each public attribute and method."""
+    public = {name for name in dir(jobq.RunningJob) if not name.startswith("_")}
+    assert {name.removesuffix("(...)") for name in _cells(document, "running-job")} == public
+
+
+def test_every_failure_reason_of_its_own_is_listed(document: docutils.nodes.document) -> None:
+    """The table names each code that a literal of the package gives as the reason of an end, and no other."""
+    source = "\n".join(file.read_text(encoding="utf-8") for file in sorted((ROOT / "jobq").rglob("*.py")))
+    places = r'(?:\breason=|unrecoverable\(error, |moment, error, |return (?=\S+ None$))"([a-z_]+)"'
+    given = re.findall(places, source, re.MULTILINE)
+    assert set(_first_column(document, "failure-reasons")) == set(given)
 
 
 def test_every_exit_code_is_listed(document: docutils.nodes.document) -> None:
