@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -114,3 +115,11 @@ def finish(process: "subprocess.Popen[str]", *, timeout: float = 60) -> Answer:
     """Wait for a command that :func:`start` started."""
     out, err = process.communicate(timeout=timeout)
     return Answer(process.returncode, out, err)
+
+
+def wait_for(condition: Callable[[], bool], *, timeout: float = 20) -> None:
+    """Wait until another process has done something."""
+    deadline = time.monotonic() + timeout
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen"
+        os.sched_yield()

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import jobq
-from tests.cli.conftest import Answer, finish, start
+from tests.cli.conftest import Answer, finish, start, wait_for
 
 Cli = Callable[..., Answer]
 
@@ -44,8 +44,7 @@ def test_killed_runner_is_dead_at_once(cli: Cli, jobs: jobq.JobQueue, tmp_path: 
         "import jobq\nhandlers = jobq.Handlers()\n\n@handlers.job\ndef mail(payload: None) -> None: ...\n"
     )
     process = start("work", "-A", "tasks:handlers", "--db", jobs.path, cwd=tmp_path)
-    assert process.stderr is not None
-    assert "working on" in process.stderr.readline()
+    wait_for(lambda: bool(jobs.store.runners()))
     alive = cli("doctor", "--db", jobs.path, "--json")
     process.kill()
     finish(process)

@@ -5,14 +5,14 @@ import random
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import jobq
-from tests.cli.conftest import Answer, finish, start
+from tests.cli.conftest import Answer, finish, start, wait_for
 
 TASKS = """
 import pathlib, threading
@@ -75,14 +75,6 @@ def app(tmp_path: Path) -> Iterator[jobq.JobQueue]:
 def work(cwd: Path, *arguments: object, **settings: object) -> "subprocess.Popen[str]":
     """Start a worker process on that job queue."""
     return start("work", "-A", "tasks:handlers", "--db", "jobs.db", *arguments, cwd=cwd, **settings)
-
-
-def wait_for(condition: Callable[[], bool], *, timeout: float = 20) -> None:
-    """Wait until another process has done something."""
-    deadline = time.monotonic() + timeout
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen"
-        os.sched_yield()
 
 
 def started(process: "subprocess.Popen[str]") -> str:
