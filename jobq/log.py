@@ -26,11 +26,13 @@ class Logger:
     Positional arguments are formatted into the event, as the standard library does.
     """
 
-    __slots__ = ("_bound", "_name")
+    __slots__ = ("_bound", "_name", "_standard")
 
     def __init__(self, name: str, bound: Mapping[str, object] | None = None) -> None:
         self._name = name
         self._bound = dict(bound or {})
+        # Looked up once: each look-up takes the lock of the logging module.
+        self._standard = logging.getLogger(name)
 
     def bind(self, **values: object) -> "Logger":
         """Return a logger that adds these values to each of its lines."""
@@ -41,7 +43,7 @@ class Logger:
         structlog: Any = sys.modules.get("structlog")
         if structlog is not None and structlog.is_configured():
             return True
-        return logging.getLogger(self._name).isEnabledFor(_LEVELS[level])
+        return self._standard.isEnabledFor(_LEVELS[level])
 
     def debug(self, event: str, *args: object, **values: object) -> None:
         """Log at level debug."""
@@ -72,7 +74,7 @@ class Logger:
         if structlog is not None and structlog.is_configured():
             getattr(structlog.get_logger(self._name), level)(event, **self._bound, **values)
             return
-        logger = logging.getLogger(self._name)
+        logger = self._standard
         if logger.isEnabledFor(_LEVELS[level]):
             exc_info: Any = values.pop("exc_info", None)
             fields = {**self._bound, **values}
