@@ -1,6 +1,6 @@
 """What people and programs do to jobs and queues from outside."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import overload
 
@@ -16,6 +16,7 @@ from jobq.arguments import (
 )
 from jobq.cancellation import CancelReason
 from jobq.core import Core
+from jobq.database import Stoppable
 from jobq.errors import ArgumentError, DedupeConflict, InvalidTransition, JobNotFound, JobqError
 from jobq.log import get_logger
 from jobq.model.duration import Duration
@@ -30,26 +31,27 @@ class Administration(Core):
     """The verbs that change jobs and queues."""
 
     @overload
-    def cancel(self, ids: int) -> bool: ...
+    def cancel(self, ids: int, *, dry_run: bool = False) -> bool: ...
 
     @overload
-    def cancel(self, ids: Iterable[int]) -> tuple[int, ...]: ...
+    def cancel(self, ids: Iterable[int], *, dry_run: bool = False) -> tuple[int, ...]: ...
 
-    def cancel(self, ids: int | Iterable[int]) -> bool | tuple[int, ...]:
+    def cancel(self, ids: int | Iterable[int], *, dry_run: bool = False) -> bool | tuple[int, ...]:
         """Cancel queued jobs at once, and ask running ones to stop.
 
         A bare id answers True, or False for a job that has ended; several answer with those that were reached, and
         unknown ones are left out. The handler of a running job is asked at once in this process, in another within a
-        second; it decides when to stop, and a job that then returns normally has succeeded.
+        second; it decides when to stop, and a job that then returns normally has succeeded. ``dry_run`` answers the
+        same and changes nothing.
 
         Raises:
             JobNotFound: a bare id names no job.
         """
         if isinstance(ids, Iterable):
             wanted = check_ids(ids)
-            return self._cancel(wanted) if wanted else ()
+            return self._cancel(wanted, dry_run=dry_run) if wanted else ()
         job_id = check_id(ids, argument="ids")
-        reached = self._cancel((job_id,))
+        reached = self._cancel((job_id,), dry_run=dry_run)
         if not reached and not self.store.states((job_id,)):
             raise JobNotFound(job_id)
         return bool(reached)
@@ -87,7 +89,7 @@ class Administration(Core):
         *,
         run_at: datetime | None = None,
         delay: Duration | None = None,
-        priority: int | None = None,
+        priority: int | str | None = None,
     ) -> bool:
         """Change when a queued job runs, or its priority; return False for a job in another state.
 
@@ -96,6 +98,7 @@ class Administration(Core):
         Raises:
             JobNotFound: no job has this id.
         """
+        self.register()
         check_one_time(delay, run_at)
         if run_at is None and delay is None and priority is None:
             raise ArgumentError("run_at", "name run_at, delay or priority")
@@ -140,10 +143,18 @@ class Administration(Core):
             self.bus.publish(QueueStateChanged(queue=queue, paused=False, at=self.clock.now()))
         return changed
 
-    def _cancel(self, ids: tuple[int, ...]) -> tuple[int, ...]:
+    def _cancel(self, ids: tuple[int, ...], *, dry_run: bool) -> tuple[int, ...]:
+        self.register()
         # Looked up before the request: a run that starts after it is another one and must not be stopped.
         runs = self.live.of(ids)
-        verdicts = self.store.cancel(ids)
+        verdicts = self.store.cancel(ids, dry_run=dry_run)
+        if not dry_run:
+            self._tell_cancelled(runs, verdicts)
+        return tuple(job_id for job_id in ids if verdicts.get(job_id) is not None)
+
+    def _tell_cancelled(
+        self, runs: list[tuple[int, Stoppable]], verdicts: Mapping[int, Verdict | None]
+    ) -> None:
         for job_id, token in runs:
             if verdicts.get(job_id) is Verdict.REQUESTED:
                 token.request(CancelReason.USER)
@@ -151,7 +162,6 @@ class Administration(Core):
         for job_id, verdict in verdicts.items():
             if verdict is Verdict.CANCELLED:
                 logger.info("jobq.job.cancelled", job_id=job_id)
-        return tuple(job_id for job_id in ids if verdicts.get(job_id) is not None)
 
     def _requeue(self, ids: tuple[int, ...], *, queue: str | None, actor: Actor | str, dry_run: bool) -> Requeued:
         if queue is not None:

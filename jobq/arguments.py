@@ -12,6 +12,7 @@ from typing import TypeVar
 from jobq.errors import ArgumentError, JobNotFound, PayloadError
 from jobq.model.duration import Duration, to_seconds
 from jobq.model.instant import require_aware, shift
+from jobq.model.job import Priority
 from jobq.model.payload import encode
 
 #: The bounds of a priority.
@@ -70,7 +71,13 @@ def check_int(value: object, *, argument: str, least: int, most: int = MOST) -> 
 
 
 def check_priority(value: object) -> int:
-    """Return a priority, an integer from -1000 to 1000."""
+    """Return a priority, an integer from -1000 to 1000, or the name of one in either case."""
+    if isinstance(value, str):
+        named = Priority.__members__.get(value.upper())
+        if named is None:
+            names = ", ".join(name.lower() for name in Priority.__members__)
+            raise ArgumentError("priority", f"no priority has this name; there are {names}")
+        return named.value
     return check_int(value, argument="priority", least=LOWEST, most=HIGHEST)
 
 
@@ -141,7 +148,9 @@ def names(values: str | Iterable[str] | None, *, argument: str) -> tuple[str, ..
         return None
     if isinstance(values, str):
         return (values,)
-    if isinstance(values, Iterable):
-        return tuple(dict.fromkeys(values))
-    raise ArgumentError(argument, f"a name or several are needed, not a {type(values).__name__}")
+    found = tuple(values) if isinstance(values, Iterable) else (values,)
+    for one in found:
+        if not isinstance(one, str):
+            raise ArgumentError(argument, f"a name or several are needed, not a {type(one).__name__}")
+    return tuple(dict.fromkeys(found))
 

@@ -15,6 +15,7 @@ from jobq.errors import ArgumentError
 from jobq.log import get_logger
 from jobq.model.events import Change, Event, JobStateChanged
 from jobq.stream import Stream
+from jobq.threads import Alone
 
 logger = get_logger(__name__)
 
@@ -69,17 +70,33 @@ class Bus:
         Raises:
             ArgumentError: it is no :class:`Event`.
         """
+        self.post(event)
+        self.deliver()
+
+    def post(self, event: Event) -> None:
+        """Put an event behind those that wait, and leave the telling to the next one who delivers.
+
+        This is for a thread with something better to do than to wait for a listener. Raises as :meth:`publish` does.
+        """
         if not isinstance(event, Event):
             raise ArgumentError("event", f"an Event is needed, not a {type(event).__name__}")
         if self._audience:
             self._events.pending.append(event)
-        self.deliver()
+
+    @property
+    def behind(self) -> bool:
+        """Whether there is something that no listener was told yet."""
+        return bool(self._events.pending)
+
+    def wake(self) -> None:
+        """Tell the watchers, who are quick, and no listener."""
+        self._changes.drain()
 
     def deliver(self) -> None:
         """Tell everything that was fed and not told yet, unless another thread is about it.
 
         Nothing is left behind: who delivers looks again after it let go. Called from within a listener it returns at
-        once, and the event follows the current one.
+        once, and the event follows the current one. After a KeyboardInterrupt the next one who delivers goes on.
         """
         self._changes.drain()
         self._events.drain()
@@ -190,31 +207,27 @@ class _Lane(Generic[Item]):
     def __init__(self, hand_on: Callable[[Item], None]) -> None:
         self.pending: deque[Item] = deque()
         self._hand_on = hand_on
-        self._busy = threading.Lock()
+        self._handing_on = Alone()
 
     def drain(self) -> None:
-        # The second look after letting go finds what came between the last look and the release.
-        while self.pending:
-            # Kept, because a listener may fork, and the child gets a new lock in the middle of this.
-            busy = self._busy
-            if not busy.acquire(blocking=False):
-                return
-            try:
-                while self.pending:
-                    self._hand_on(self.pending.popleft())
-            finally:
-                busy.release()
+        # The second look after letting go finds what came between the last look and the end.
+        while self.pending and self._handing_on.run(self._empty):
+            pass
 
     def after_fork(self) -> None:
-        self._busy = threading.Lock()
+        self._handing_on.after_fork()
         self.pending.clear()
+
+    def _empty(self) -> None:
+        while self.pending:
+            self._hand_on(self.pending.popleft())
 
 
 def _call(callback: Callable[[Item], object], item: Item) -> None:
     try:
         callback(item)
-    except KeyboardInterrupt:
-        raise
     except BaseException as error:  # a listener's SystemExit must not end the worker that happens to deliver
+        if isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread():
+            raise  # Ctrl-C comes there and nowhere else
         name = getattr(callback, "__qualname__", type(callback).__name__)
         logger.error("jobq.bus.listener_failed", listener=name, error=type(error).__name__)

@@ -47,6 +47,11 @@ class Core:
         return self._database.path
 
     @property
+    def file_existed(self) -> bool:
+        """Whether the database file was there before this process opened it."""
+        return self._database.existed
+
+    @property
     def bus(self) -> Bus:
         """The bus, which all job queues of this file in this process share."""
         return self._database.bus

@@ -44,6 +44,8 @@ class Database:
         self.path = path
         #: What every path to this file leads to, as of now: a link may be turned elsewhere later.
         self.key = os.path.realpath(path)
+        #: Whether the file was there before this process opened it.
+        self.existed = os.path.exists(path)
         self.bus = Bus()
         self.gates = Gates()
         self.live = LiveRuns()

@@ -1,7 +1,9 @@
 """Looking for what goes wrong in practice: work that nobody does, and a file that is mistreated."""
 
+import os
+import socket
 from collections.abc import Iterator, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from jobq.core import Core
 from jobq.model.finding import Finding
@@ -23,10 +25,11 @@ class Doctor(Core):
         """
         self.register()
         silence = timedelta(seconds=_LEASES_OF_SILENCE * self.config.lease)
-        alive = _alive(self.store.runners(), self.clock.now() - silence)
-        return [*self.store.examine(), *self._work(alive)]
+        runners = self.store.runners()
+        dead = [runner for runner in runners if runner.beat_at < self.clock.now() - silence or _gone(runner)]
+        return [*self.store.examine(), *self._work([one for one in runners if one not in dead], dead)]
 
-    def _work(self, alive: Sequence[RunnerRow]) -> Iterator[Finding]:
+    def _work(self, alive: Sequence[RunnerRow], dead: Sequence[RunnerRow]) -> Iterator[Finding]:
         served = {queue for runner in alive for queue in runner.queues}
         handled = {kind for runner in alive for kind in runner.kinds}
         queues = self.store.queues()
@@ -36,7 +39,7 @@ class Doctor(Core):
         yield _finding(
             "runners",
             not alive and bool(waiting),
-            f"{len(alive)} alive" if alive else "none alive",
+            (f"{len(alive)} alive" if alive else "none alive") + _named(dead),
             "Start one: jobq work, or a Runner in your program.",
         )
         yield _unserved("queues", waiting - served, "Start a runner that names them in workers=.")
@@ -49,8 +52,22 @@ class Doctor(Core):
         )
 
 
-def _alive(runners: Sequence[RunnerRow], since: datetime) -> list[RunnerRow]:
-    return [runner for runner in runners if runner.beat_at >= since]
+def _gone(runner: RunnerRow) -> bool:
+    """Whether its process was one of this machine and has ended: it need not be waited for until it is silent."""
+    # On Windows the signal 0 is no question.
+    if os.name != "posix" or runner.host != socket.gethostname():
+        return False
+    try:
+        os.kill(runner.pid, 0)
+    except ProcessLookupError:
+        return True
+    except (OSError, OverflowError):
+        return False
+    return False
+
+
+def _named(dead: Sequence[RunnerRow]) -> str:
+    return f"; dead: {', '.join(f'process {one.pid} on {one.host}' for one in dead)}" if dead else ""
 
 
 def _unserved(check: str, names: set[str], fix: str) -> Finding:

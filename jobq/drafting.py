@@ -24,6 +24,8 @@ from jobq.model.payload import encode
 from jobq.newjob import NewJob
 from jobq.store.base import Draft
 
+#: JSON values name no kind.
+_PLAIN = frozenset({dict, list, tuple, set, bytes, int, float, bool})
 _SYSTEM = Actor.SYSTEM.value
 _INGEST = Priority.INGEST.value
 
@@ -82,10 +84,14 @@ def _target(core: Core, item: NewJob) -> tuple[str, AnyHandler | None, object]:
 
 
 def _by_class(core: Core, value: object, payload: object) -> AnyHandler:
+    if value is None or type(value) in _PLAIN:
+        problem = f"a kind, a handler or a payload value is needed, not a {type(value).__name__}"
+        raise ArgumentError("kind_or_payload", problem, fix="Name the kind first, then its payload.")
     name = type(value).__qualname__
     found = core.handlers.for_payload(type(value))
     if not found:
-        raise UnknownKind(name)
+        retired = core.handlers.retired_for(type(value))
+        raise UnknownKind(name) if retired is None else RetiredKind(retired)
     if len(found) > 1:
         kinds = ", ".join(sorted(handler.kind for handler in found))
         raise ArgumentError("kind_or_payload", f"{name} is the payload of several kinds: {kinds}", fix="Name the kind.")

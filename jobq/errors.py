@@ -35,7 +35,7 @@
     JobCancelled (BaseException)             raised by a handler that stops because it was asked to
 
 An error builds its message from data and keeps the data as attributes. ``fix`` says what the user can do about it,
-where there is something to do. No message carries a payload, a result or a secret.
+where there is something to do; it is shown below a traceback too. No message carries a payload, a result or a secret.
 """
 
 from datetime import datetime, timedelta
@@ -47,6 +47,22 @@ class JobqError(Exception):
     #: What the user can do about it, as a sentence; None where there is nothing to do.
     fix: str | None = None
 
+    def __setattr__(self, name: str, value: object) -> None:
+        super().__setattr__(name, value)
+        if name == "fix" and isinstance(value, str):
+            self.__notes__ = [value]
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Errors travel between processes by pickle; their __init__ takes the data, not the finished message.
+        return _restore, (type(self), self.args, self.__dict__)
+
+
+def _restore(kind: "type[JobqError]", arguments: tuple[object, ...], data: dict[str, object]) -> "JobqError":
+    error = kind.__new__(kind, *arguments)
+    error.args = arguments
+    error.__dict__.update(data)
+    return error
+
 
 class ArgumentError(JobqError, ValueError):
     """An argument of a verb is malformed or out of its range; nothing was written."""
@@ -55,7 +71,7 @@ class ArgumentError(JobqError, ValueError):
         super().__init__(f"{argument}: {problem}")
         self.argument = argument
         self.problem = problem
-        self.fix = fix
+        self.fix = fix or f"Call again with {argument} as described; nothing was written."
 
 
 class CronError(ArgumentError):
@@ -88,7 +104,7 @@ class ConfigError(JobqError, ValueError):
     def __init__(self, problem: str, *, fix: str | None = None) -> None:
         super().__init__(problem)
         self.problem = problem
-        self.fix = fix
+        self.fix = fix or "Correct the registration or the configuration; nothing was changed."
 
 
 class PayloadError(JobqError, ValueError):
@@ -101,7 +117,7 @@ class PayloadError(JobqError, ValueError):
         super().__init__(f"payload at {path}: {problem}")
         self.path = path
         self.problem = problem
-        self.fix = fix
+        self.fix = fix or "Send JSON values that fit the kind's payload class; turn other values into text or numbers."
 
 
 class PayloadTooLarge(PayloadError):
@@ -124,7 +140,7 @@ class ResultError(JobqError, ValueError):
         super().__init__(f"result at {path}: {problem}")
         self.path = path
         self.problem = problem
-        self.fix = fix
+        self.fix = fix or "Return JSON values that fit the kind's result class; turn other values into text or numbers."
 
 
 class UnknownKind(JobqError, LookupError):
@@ -149,8 +165,11 @@ class JobNotFound(JobqError, LookupError):
     """No job has this id; it never existed or was pruned."""
 
     def __init__(self, job_id: int) -> None:
-        super().__init__(f"no job has the id {job_id}")
+        # Python writes out no decimal number of thousands of digits, and no database holds such an id.
+        shown = str(job_id) if job_id.bit_length() <= 64 else f"of {job_id.bit_length():,} bits"
+        super().__init__(f"no job has the id {shown}")
         self.job_id = job_id
+        self.fix = "Look for it with jobs.find(); a job that has ended may have been pruned."
 
 
 class QueueNotFound(JobqError, LookupError):
@@ -181,6 +200,7 @@ class InvalidTransition(JobqError, ValueError):
         self.job_id = job_id
         self.state = state
         self.wanted = wanted
+        self.fix = "Cancel it or wait until it has ended." if state == "running" else "Enqueue a new job instead."
 
 
 class DedupeConflict(JobqError, ValueError):
@@ -215,6 +235,7 @@ class WaitTimeout(JobqError, TimeoutError):
         self.job_id = job_id
         self.state = state
         self.seconds = seconds
+        self.fix = "Wait longer, or see whether a runner serves its queue and knows its kind."
 
 
 class NoQueueInstalled(JobqError, RuntimeError):
@@ -296,6 +317,8 @@ class StoreError(JobqError, OSError):
         self.detail = detail
         self.code = code
         self.outcome_unknown = outcome_unknown
+        # The class says it; said again for this one, so that a traceback shows it.
+        self.fix = type(self).fix
 
 
 class StoreBusy(StoreError):

@@ -1,5 +1,7 @@
 """What an exception of a handler means: the outcome of its run."""
 
+import os
+from collections import deque
 from collections.abc import Callable, Iterator
 from datetime import datetime
 
@@ -23,8 +25,23 @@ from jobq.model.redact import Redactor, clean, describe_error
 #: the handler uses, by the attributes of the two common ones.
 _PASSING = frozenset({5, 6, 10, 13})
 _CODES = ("sqlite_errorcode", "extendedresult")
+#: Classes that say the same by their names, so that nothing has to be imported to know them.
+_PASSING_NAMES = frozenset(
+    {
+        "apsw.BusyError",
+        "apsw.LockedError",
+        "apsw.IOError",
+        "apsw.FullError",
+        "subprocess.TimeoutExpired",
+        "socket.gaierror",
+    }
+)
+#: The standard driver's errors carry no code when they were not raised by SQLite itself.
+_PASSING_TEXTS = ("database is locked", "database table is locked", "disk I/O error")
 #: A chain of causes can be a circle, or endless.
 _LONGEST_CHAIN = 100
+#: How many frames of a failure the log names.
+_FRAMES = 4
 
 #: What a run ends as when its handler stops because it was asked to.
 _STOPPED: dict[CancelReason | None, Outcome] = {
@@ -61,9 +78,14 @@ def outcome_of(
                     error=describe_error(error, redactor),
                     reason=_code(code, redactor),
                     failure_class=FailureClass.TRANSIENT,
+                    where=_where(error),
                 )
     transient = any(map(_passes, _chain(error)))
-    return Failed(error=describe_error(error, redactor), failure_class=FailureClass.TRANSIENT if transient else None)
+    return Failed(
+        error=describe_error(error, redactor),
+        failure_class=FailureClass.TRANSIENT if transient else None,
+        where=_where(error),
+    )
 
 
 def unrecoverable(error: BaseException, reason: str | None, redactor: Redactor) -> Failed:
@@ -73,6 +95,7 @@ def unrecoverable(error: BaseException, reason: str | None, redactor: Redactor) 
         reason=reason,
         failure_class=FailureClass.UNRECOVERABLE,
         retryable=False,
+        where=_where(error),
     )
 
 
@@ -100,7 +123,10 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
         if cause is None:
             return
         yield cause
-        cause = cause.__cause__ or (None if cause.__suppress_context__ else cause.__context__)
+        following = cause.__cause__ or (None if cause.__suppress_context__ else cause.__context__)
+        # urllib keeps the cause under a name of its own.
+        reason = getattr(cause, "reason", None)
+        cause = following or (reason if isinstance(reason, BaseException) else None)
 
 
 def _passes(error: BaseException) -> bool:
@@ -108,10 +134,25 @@ def _passes(error: BaseException) -> bool:
         return not isinstance(error, StoreCorrupt)
     if isinstance(error, TimeoutError | ConnectionError):
         return True
-    codes = (getattr(error, name, None) for name in _CODES)
-    return any(isinstance(code, int) and code & 0xFF in _PASSING for code in codes)
+    if any(f"{kind.__module__}.{kind.__qualname__}" in _PASSING_NAMES for kind in type(error).__mro__):
+        return True
+    codes = [code for name in _CODES if isinstance(code := getattr(error, name, None), int)]
+    if codes:
+        return any(code & 0xFF in _PASSING for code in codes)
+    return type(error).__name__ == "OperationalError" and str(error).startswith(_PASSING_TEXTS)
 
 
 def _code(code: object, redactor: Redactor) -> str | None:
     # An HTTP status is a likely code, too; what is neither cannot be asked for its text without risk.
     return clean(str(code), redactor) if isinstance(code, str | int) else None
+
+
+def _where(error: BaseException) -> str | None:
+    """Return the innermost frames that the error came through, as places in files; no text of the error is in it."""
+    frames: deque[str] = deque(maxlen=_FRAMES)
+    trace = error.__traceback__
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        frames.appendleft(f"{os.path.basename(code.co_filename)}:{trace.tb_lineno} in {code.co_name}")
+        trace = trace.tb_next
+    return " < ".join(frames) or None

@@ -7,6 +7,7 @@ the fork, the oldest first after it, so that what was built on top is quiet befo
 import contextlib
 import itertools
 import os
+import threading
 import weakref
 from typing import Protocol
 
@@ -26,37 +27,53 @@ class ForkAware(Protocol):
 
 _numbers = itertools.count()
 _registered: dict[int, weakref.ref[ForkAware]] = {}
+#: Numbers of those that come before everybody: they keep others from registering meanwhile.
+_first: set[int] = set()
+_forking = threading.local()
 
 
-def register(listener: ForkAware) -> None:
-    """Tell an object about each fork for as long as somebody else keeps it alive."""
+def register(listener: ForkAware, *, first: bool = False) -> None:
+    """Tell an object about each fork for as long as somebody else keeps it alive.
+
+    With ``first`` it is told before all others, and after all others once the fork is done.
+    """
     number = next(_numbers)
+    if first:
+        _first.add(number)
     _registered[number] = weakref.ref(listener, lambda _: _registered.pop(number, None))
 
 
-def _oldest_first() -> list[ForkAware]:
-    # Copied in one step, because another thread may register meanwhile; a dict keeps the order.
-    listeners = [reference() for reference in list(_registered.values())]
-    return [listener for listener in listeners if listener is not None]
+def _alive(*, first: bool) -> list[ForkAware]:
+    # Copied in one step, because another thread may register meanwhile; a dict keeps the order: the oldest first.
+    references = [reference for number, reference in list(_registered.items()) if (number in _first) is first]
+    return [listener for reference in references if (listener := reference()) is not None]
 
 
 def _before() -> None:
-    # ExitStack runs its callbacks last in, first out, and runs the others when one raises.
-    with contextlib.ExitStack() as stack:
-        for listener in _oldest_first():
-            stack.callback(listener.before_fork)
+    # Remembered for the other side of the fork: only who was told before it is told after it.
+    told: list[ForkAware] = []
+    _forking.told = told
+    for first in (True, False):
+        # ExitStack runs its callbacks last in, first out, and runs the others when one raises.
+        with contextlib.ExitStack() as stack:
+            listeners = _alive(first=first)
+            told[:0] = listeners
+            for listener in listeners:
+                stack.callback(listener.before_fork)
 
 
 def _in_parent() -> None:
     with contextlib.ExitStack() as stack:
-        for listener in reversed(_oldest_first()):
+        for listener in reversed(_forking.told):
             stack.callback(listener.after_fork_in_parent)
+    _forking.told = []
 
 
 def _in_child() -> None:
     with contextlib.ExitStack() as stack:
-        for listener in reversed(_oldest_first()):
+        for listener in reversed(_forking.told):
             stack.callback(listener.after_fork_in_child)
+    _forking.told = []
 
 
 if hasattr(os, "register_at_fork"):

@@ -34,7 +34,7 @@ class HandlerOptions(TypedDict, total=False):
 
     name: str | None
     queue: str | None
-    priority: int | None
+    priority: int | str | None
     max_attempts: int | None
     max_deferrals: int | None
     concurrency: int | None
@@ -132,7 +132,13 @@ class Handler(Generic[P, R]):
 
     def key_of(self, value: Any) -> str | None:
         """Return the dedupe key that the kind derives from a payload; None where it derives none."""
-        key = None if self.dedupe_key is None else self.dedupe_key(value)
+        if self.dedupe_key is None:
+            return None
+        try:
+            key = self.dedupe_key(value)
+        except Exception as error:  # the host's function; its text may quote the payload
+            name = type(error).__name__
+            raise ArgumentError("dedupe_key", f"the function of kind {self.kind!r} raised {name}") from None
         return None if key is None else check_key(key)
 
     def _refuse_stranger(self, payload: object) -> None:
@@ -152,7 +158,7 @@ def make_handler(
     producer: Callable[[str], Producer],
     name: str | None = None,
     queue: str | None = None,
-    priority: int | None = None,
+    priority: int | str | None = None,
     max_attempts: int | None = None,
     max_deferrals: int | None = None,
     concurrency: int | None = None,

@@ -51,6 +51,8 @@ class Handlers:
         self._handlers: dict[str, AnyHandler] = {}
         self._retired: set[str] = set()
         self._by_type: dict[Any, tuple[AnyHandler, ...]] = {}
+        # The payload classes of handlers that were dropped when their kinds were retired.
+        self._retired_types: dict[Any, str] = {}
         self._queues: tuple[weakref.ref[Attached], ...] = ()
         #: Grows with each change, so that a job queue sees at a glance that it has something to register.
         self.version = 0
@@ -151,6 +153,11 @@ class Handlers:
         """Whether a kind was declared retired."""
         return kind in self._retired
 
+    def retired_for(self, payload_type: type) -> str | None:
+        """Return the retired kind whose handler took payloads of this class, or None."""
+        kind = self._retired_types.get(payload_type)
+        return kind if kind in self._retired else None
+
     def retired(self) -> tuple[str, ...]:
         """Return the kinds that were declared retired, sorted."""
         return tuple(sorted(self._retired))
@@ -210,6 +217,9 @@ class Handlers:
             handlers = {name: one for name, one in self._handlers.items() if name != kind}
             if handler is None:
                 self._retired = self._retired | {kind}
+                dropped = self._handlers.get(kind)
+                if dropped is not None and isinstance(dropped.payload_type, type):
+                    self._retired_types[dropped.payload_type] = kind
             else:
                 self._retired = self._retired - {kind}
                 handlers[kind] = handler

@@ -84,14 +84,21 @@ class JobQueue(Producing, Administration, Leasing, Doctor):
         """Give the database back; the last job queue of a file closes its handles. Closing twice does nothing.
 
         Verbs then raise QueueClosed. Stop runners first.
+
+        Raises:
+            StoreBusy: another thread held the writer for too long; the job queue is still open.
         """
         store, self._store = self._store, None
         if store is None:
             return
+        try:
+            store.close()
+        except BaseException:
+            self._store = store
+            raise
         for registry in self._attached:
             registry.detach(self)
         self.deliver()
-        store.close()
         self._database.release()
 
     def __enter__(self) -> "JobQueue":

@@ -69,7 +69,7 @@ class Leasing(Core):
             LeaseLost: its token is no longer the job's.
         """
         seconds = None if length is None else check_length(length, argument="length")
-        beats = self.store.extend(((lease.id, lease.token),), length=seconds, durable=True)
+        beats = self.store.extend(((_checked(lease).id, lease.token),), length=seconds, durable=True)
         if not beats:
             raise LeaseLost(lease.id)
         return attrs.evolve(
@@ -84,7 +84,7 @@ class Leasing(Core):
             LeaseLost: its token is no longer the job's.
         """
         limit = self.config.result_max_bytes
-        handler = self.handlers.find(lease.job.kind)
+        handler = self.handlers.find(_checked(lease).job.kind)
         if handler is not None:
             text = handler.encode_result(result, limit=limit)
         else:
@@ -139,7 +139,7 @@ class Leasing(Core):
         return self._settle(lease, Released())
 
     def _settle(self, lease: Lease, outcome: Outcome) -> Verdict:
-        policy = self.policy(lease.job.kind)
+        policy = self.policy(_checked(lease).job.kind)
         (settled,) = self.store.settle((Settlement(lease.id, lease.token, outcome, policy),), durable=True)
         self.deliver()
         if settled.verdict == Verdict.SUPERSEDED:
@@ -189,6 +189,12 @@ class Leasing(Core):
             self.deliver()
             return False
         return True
+
+
+def _checked(lease: Lease) -> Lease:
+    if not isinstance(lease, Lease):
+        raise ArgumentError("lease", f"a Lease is needed, not a {type(lease).__name__}")
+    return lease
 
 
 def worker_name() -> str:

@@ -8,19 +8,31 @@ host gets the standard library.
 import logging
 import sys
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
-_LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
+_LEVELS = {
+    "debug": logging.DEBUG,
+    "info": logging.INFO,
+    "warning": logging.WARNING,
+    "error": logging.ERROR,
+    "critical": logging.CRITICAL,
+}
 
 
 class Logger:
-    """A logger with structlog's calling convention: an event name and keywords."""
+    """A logger with structlog's calling convention: an event name and keywords.
 
-    __slots__ = ("_bound", "_name")
+    Positional arguments are formatted into the event, as the standard library does.
+    """
+
+    __slots__ = ("_bound", "_name", "_standard")
 
     def __init__(self, name: str, bound: Mapping[str, object] | None = None) -> None:
         self._name = name
         self._bound = dict(bound or {})
+        # Looked up once: each look-up takes the lock of the logging module.
+        self._standard = logging.getLogger(name)
 
     def bind(self, **values: object) -> "Logger":
         """Return a logger that adds these values to each of its lines."""
@@ -31,34 +43,54 @@ class Logger:
         structlog: Any = sys.modules.get("structlog")
         if structlog is not None and structlog.is_configured():
             return True
-        return logging.getLogger(self._name).isEnabledFor(_LEVELS[level])
+        return self._standard.isEnabledFor(_LEVELS[level])
 
-    def debug(self, event: str, **values: object) -> None:
+    def debug(self, event: str, *args: object, **values: object) -> None:
         """Log at level debug."""
-        self._log("debug", event, values)
+        self._log("debug", _formatted(event, args), values)
 
-    def info(self, event: str, **values: object) -> None:
+    def info(self, event: str, *args: object, **values: object) -> None:
         """Log at level info."""
-        self._log("info", event, values)
+        self._log("info", _formatted(event, args), values)
 
-    def warning(self, event: str, **values: object) -> None:
+    def warning(self, event: str, *args: object, **values: object) -> None:
         """Log at level warning."""
-        self._log("warning", event, values)
+        self._log("warning", _formatted(event, args), values)
 
-    def error(self, event: str, **values: object) -> None:
+    def error(self, event: str, *args: object, **values: object) -> None:
         """Log at level error."""
-        self._log("error", event, values)
+        self._log("error", _formatted(event, args), values)
+
+    def critical(self, event: str, *args: object, **values: object) -> None:
+        """Log at level critical."""
+        self._log("critical", _formatted(event, args), values)
+
+    def exception(self, event: str, *args: object, **values: object) -> None:
+        """Log at level error, with the traceback of the exception being handled."""
+        self._log("error", _formatted(event, args), {"exc_info": True, **values})
 
     def _log(self, level: str, event: str, values: dict[str, Any]) -> None:
         structlog: Any = sys.modules.get("structlog")
         if structlog is not None and structlog.is_configured():
             getattr(structlog.get_logger(self._name), level)(event, **self._bound, **values)
             return
-        logger = logging.getLogger(self._name)
+        logger = self._standard
         if logger.isEnabledFor(_LEVELS[level]):
+            exc_info: Any = values.pop("exc_info", None)
             fields = {**self._bound, **values}
-            text = " ".join(f"{key}={value!r}" for key, value in fields.items())
-            logger.log(_LEVELS[level], "%s %s", event, text, extra={"jobq": fields})
+            text = " ".join(f"{key}={_shown(value)}" for key, value in fields.items() if value is not None)
+            logger.log(_LEVELS[level], "%s %s", event, text, exc_info=exc_info, extra={"jobq": fields})
+
+
+def _formatted(event: str, args: tuple[object, ...]) -> str:
+    try:
+        return event % args if args else event
+    except (TypeError, ValueError):  # a slip in a log line must not fail a job
+        return f"{event} {args!r}"
+
+
+def _shown(value: object) -> str:
+    return value.isoformat(timespec="milliseconds") if isinstance(value, datetime) else repr(value)
 
 
 def get_logger(name: str) -> Logger:

@@ -14,7 +14,7 @@ class EnqueueOptions(TypedDict, total=False):
     """The keywords of ``enqueue``; one that is missing or None leaves the choice to the kind and the configuration."""
 
     queue: str | None
-    priority: int | None
+    priority: int | str | None
     delay: Duration | None
     run_at: datetime | None
     dedupe_key: str | None
@@ -36,7 +36,7 @@ class NewJob:
     kind_or_payload: object
     payload: object = None
     queue: str | None = attrs.field(default=None, kw_only=True)
-    priority: int | None = attrs.field(default=None, kw_only=True)
+    priority: int | str | None = attrs.field(default=None, kw_only=True)
     delay: Duration | None = attrs.field(default=None, kw_only=True)
     run_at: datetime | None = attrs.field(default=None, kw_only=True)
     dedupe_key: str | None = attrs.field(default=None, kw_only=True)

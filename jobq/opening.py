@@ -24,8 +24,11 @@ def open(
     clock: Clock | None = None,
     handlers: Handlers | Iterable[Handlers] = (),
     redact: Callable[[str], str] | None = None,
+    create: bool = True,
 ) -> JobQueue:
     """Open the job queue in a database file, making the file where there is none.
+
+    With ``create=False`` nothing is made: a missing file, or one without a job queue, raises StoreUnavailable.
 
     Without a path it is a file in a private directory, which is removed by ``close()`` or when this process exits. Two
     opens of one path in a process share one store and one bus; each has its own configuration, clock and handlers.
@@ -43,14 +46,20 @@ def open(
     settings, time = config or Config(), clock or SystemClock()
     shared = database.acquire_temporary() if path is None else database.acquire(_absolute(path))
     try:
-        return _build(shared, settings, time, registries, Redactor(redact))
+        return _build(shared, settings, time, registries, Redactor(redact), create=create or path is None)
     except BaseException:
         shared.release()
         raise
 
 
 def _build(
-    shared: Database, config: Config, clock: Clock, registries: tuple[Handlers, ...], redactor: Redactor
+    shared: Database,
+    config: Config,
+    clock: Clock,
+    registries: tuple[Handlers, ...],
+    redactor: Redactor,
+    *,
+    create: bool,
 ) -> JobQueue:
     store = open_store(
         shared.path,
@@ -58,6 +67,7 @@ def _build(
         # A test under a clock of its own wants to name the instant of each retry.
         roll=_no_jitter if clock.deterministic else random.random,
         feed=shared.bus.feed,
+        create=create,
         durability=config.durability,
         busy_timeout=config.busy_timeout,
     )

@@ -7,11 +7,12 @@ from itertools import islice
 from jobq.arguments import check_int
 from jobq.drafting import draft_of
 from jobq.enqueued import Enqueued
+from jobq.errors import ArgumentError, JobqError
 from jobq.log import get_logger
 from jobq.model.duration import Duration
 from jobq.model.job import JSON, Actor
 from jobq.newjob import NewJob
-from jobq.store.base import Placed
+from jobq.store.base import Draft, Placed
 from jobq.waiting import Waiting
 
 logger = get_logger(__name__)
@@ -26,7 +27,7 @@ class Producing(Waiting):
         payload: object = None,
         *,
         queue: str | None = None,
-        priority: int | None = None,
+        priority: int | str | None = None,
         delay: Duration | None = None,
         run_at: datetime | None = None,
         dedupe_key: str | None = None,
@@ -83,15 +84,24 @@ class Producing(Waiting):
         the chunks before it stand. The rest is as in :meth:`enqueue`.
         """
         size = None if chunk is None else check_int(chunk, argument="chunk", least=1)
-        source = iter(items)
+        if not isinstance(items, Iterable):
+            raise ArgumentError("items", f"NewJob values are needed, not a {type(items).__name__}")
+        source = enumerate(items)
         answers: list[Enqueued] = []
-        while drafts := [draft_of(self, item) for item in islice(source, size)]:
+        while drafts := [self._draft(number, item) for number, item in islice(source, size)]:
             self.register()
             placed = self.store.enqueue(drafts)
             self.deliver()
             logger.info("jobq.job.enqueued", count=len(placed), created=sum(one.created for one in placed))
             answers.extend(map(self._enqueued, placed))
         return answers
+
+    def _draft(self, number: int, item: NewJob) -> Draft:
+        try:
+            return draft_of(self, item)
+        except JobqError as error:
+            error.add_note(f"This was items[{number}]; nothing of its transaction was written.")
+            raise
 
     def _enqueued(self, placed: Placed) -> Enqueued:
         return Enqueued(placed.id, placed.created, load=placed.load, wait=self.wait)

@@ -1,11 +1,20 @@
-"""What tests of programs on jobq use: a clock that stands still until it is told to move."""
+"""What tests of programs on jobq use: a clock that stands still until it is told to move, and a run made by hand."""
 
+import json
 import threading
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from typing import Any, NoReturn
 
-from jobq.errors import ArgumentError
+from jobq.cancellation import CancelToken
+from jobq.clock import Clock
+from jobq.errors import ArgumentError, NoQueueInstalled
+from jobq.handler import Producer
 from jobq.model.duration import Duration, to_seconds
 from jobq.model.instant import require_aware, shift
+from jobq.model.job import DEFAULT_ATTEMPTS, DEFAULT_QUEUE, JSON, Actor, Priority
+from jobq.model.lease import Claim
+from jobq.runtime.context import RunningJob
 
 _MICROSECOND = timedelta(microseconds=1)
 #: Not zero, so that code which takes zero for "never" shows its fault.
@@ -57,3 +66,68 @@ class FakeClock:
         with self._lock:
             self._now = shift(self._now, span.total_seconds(), argument="duration")
             self._monotonic += span
+
+
+def running_job(
+    *,
+    jobs: Producer | None = None,
+    clock: Clock | None = None,
+    delegates: Any = None,
+    time_limit: Duration | None = None,
+    id: int = 1,
+    kind: str = "test",
+    queue: str = DEFAULT_QUEUE,
+    attempt: int = 1,
+    max_attempts: int = DEFAULT_ATTEMPTS,
+    deferrals: int = 0,
+    priority: int = Priority.INGEST,
+    parent_id: int | None = None,
+    actor: Actor = Actor.SYSTEM,
+    tenant_id: str | None = None,
+    subject: str | None = None,
+    meta: Mapping[str, JSON] | None = None,
+    slot: datetime | None = None,
+    catch_up: bool = False,
+    last_error: str | None = None,
+) -> RunningJob:
+    """Return a run as a handler gets it, for a unit test that calls the handler itself.
+
+    Nothing is claimed and nothing settled. Its token is asked to stop with ``job.cancel_token.request(reason)``, or by
+    ``time_limit`` on ``clock``, a FakeClock unless given. ``job.enqueue`` enqueues on ``jobs``, and raises
+    NoQueueInstalled without one.
+    """
+    claim = Claim(
+        id=id,
+        kind=kind,
+        queue=queue,
+        priority=priority,
+        payload="null",
+        attempts=attempt,
+        max_attempts=max_attempts,
+        deferrals=deferrals,
+        parent_id=parent_id,
+        actor=actor.value,
+        tenant_id=tenant_id,
+        subject=subject,
+        meta=None if meta is None else json.dumps(dict(meta)),
+        schedule=None,
+        slot=slot,
+        last_error=last_error,
+        token="test",
+        worker="test",
+        waited_ms=0,
+        catch_up=catch_up,
+    )
+    limit = None if time_limit is None else to_seconds(time_limit, argument="time_limit")
+    token = CancelToken(FakeClock() if clock is None else clock, time_limit=limit)
+    return RunningJob(claim, jobs=_NoQueue(kind) if jobs is None else jobs, cancel_token=token, delegates=delegates)
+
+
+class _NoQueue:
+    """Stands where a job queue would be."""
+
+    def __init__(self, kind: str) -> None:
+        self._kind = kind
+
+    def enqueue(self, kind_or_payload: object, payload: object = None, **options: object) -> NoReturn:
+        raise NoQueueInstalled(self._kind, attached=0)

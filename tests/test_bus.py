@@ -12,7 +12,9 @@ from jobq.bus import Bus
 from jobq.errors import ArgumentError
 from jobq.model.events import Change, Event, JobStateChanged, QueueStateChanged
 from jobq.model.job import JobState
+from jobq.threads import Alone
 from tests.conftest import PATIENCE, ErrorLog
+from tests.interrupts import strikes
 
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
 
@@ -171,6 +173,52 @@ def test_listener_that_raises_keyboard_interrupt_stops_the_caller(bus: Bus) -> N
     assert told == [Said(text="b")]
 
 
+def test_bus_goes_on_after_an_interrupt_at_any_moment(bus: Bus) -> None:
+    """Wherever Ctrl-C strikes a publisher, what comes next is told; only the event under way may be cut short."""
+    told: list[str] = []
+    bus.subscribe(Said, lambda event: told.append(event.text))
+    struck = 0
+    for number in strikes(lambda: bus.publish(Said(text="struck"))):
+        struck += 1
+        bus.publish(Said(text=str(number)))
+        assert told.pop() == str(number)
+        assert not bus.behind
+
+    assert struck > 10
+
+
+def test_keyboard_interrupt_of_a_listener_elsewhere_is_its_own(bus: Bus, errors: ErrorLog) -> None:
+    """Off the main thread nobody pressed Ctrl-C: the listener is skipped, and the thread that delivers lives on."""
+    ended: list[bool] = []
+
+    def interrupted(_: Said) -> None:
+        raise KeyboardInterrupt
+
+    bus.subscribe(Said, interrupted)
+    thread = threading.Thread(target=lambda: (bus.publish(Said(text="a")), ended.append(True)))
+    thread.start()
+    thread.join(PATIENCE)
+
+    assert ended == [True]
+    assert errors.take() == ["jobq.bus.listener_failed"]
+
+
+def test_post_leaves_the_telling_to_the_next_one(bus: Bus) -> None:
+    """A posted event keeps its place, and its thread runs no listener."""
+    told: list[str] = []
+    woken: list[Change] = []
+    bus.subscribe(Said, lambda event: told.append(event.text))
+    bus.watch(woken.append)
+
+    bus.feed([change(1)])
+    bus.post(Said(text="a"))
+    bus.wake()
+    assert (told, woken, bus.behind) == ([], [change(1)], True)
+    bus.publish(Said(text="b"))
+
+    assert (told, bus.behind) == (["a", "b"], False)
+
+
 def test_one_thread_delivers_and_leaves_nothing_behind(bus: Bus) -> None:
     """A publish returns at once while another thread delivers, and that thread tells the event too."""
     entered, go_on, told = threading.Event(), threading.Event(), []
@@ -219,24 +267,15 @@ def test_event_that_comes_just_before_the_deliverer_lets_go_is_told(bus: Bus) ->
     """Its publisher could not deliver it, so the deliverer looks once more after it let go."""
     told: list[str] = []
     bus.subscribe(Said, lambda event: told.append(event.text))
-    lane = bus._events
+    late = [Said(text="late")]
 
-    class LateLock:
-        """A lock under whose release, the first time, somebody publishes."""
+    class Late(Alone):
+        """Publishes, the first time, when everything was told and somebody is still about it."""
 
-        def __init__(self) -> None:
-            self.lock = threading.Lock()
-            self.late = [Said(text="late")]
+        def run(self, work: Callable[[], object]) -> bool:
+            return super().run(lambda: (work(), late and bus.publish(late.pop())))
 
-        def acquire(self, blocking: bool = True) -> bool:
-            return self.lock.acquire(blocking)
-
-        def release(self) -> None:
-            if self.late:
-                bus.publish(self.late.pop())
-            self.lock.release()
-
-    lane._busy = LateLock()  # type: ignore[assignment]
+    bus._events._handing_on = Late()
 
     bus.publish(Said(text="a"))
 

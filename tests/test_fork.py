@@ -13,11 +13,11 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has 
 class Listener:
     """Notes what it is told."""
 
-    def __init__(self, name: str, noted: list[str], *, fails: bool = False) -> None:
+    def __init__(self, name: str, noted: list[str], *, fails: bool = False, first: bool = False) -> None:
         self.name = name
         self.noted = noted
         self.fails = fails
-        fork.register(self)
+        fork.register(self, first=first)
 
     def before_fork(self) -> None:
         """Note the call."""
@@ -59,6 +59,39 @@ def test_youngest_is_told_first_before_and_last_after() -> None:
     assert in_child == ["before top", "before foundation", "child foundation", "child top"]
     assert noted == ["before top", "before foundation", "parent foundation", "parent top"]
     assert len(keep) == 2
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_one_that_comes_first_is_told_before_the_youngest_and_after_the_oldest() -> None:
+    """It keeps others from registering meanwhile, whenever it was registered itself."""
+    noted: list[str] = []
+    keep = [Listener("gate", noted, first=True), Listener("foundation", noted), Listener("top", noted)]
+
+    assert _fork(noted)[0] == "before gate"
+    assert noted == [
+        *("before gate", "before top", "before foundation"),
+        *("parent foundation", "parent top", "parent gate"),
+    ]
+    assert len(keep) == 3
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_one_that_registers_during_a_fork_is_told_nothing_of_it() -> None:
+    """Only who was told before the fork is told after it: nobody undoes what it never did."""
+    noted: list[str] = []
+    late: list[Listener] = []
+
+    class Registers(Listener):
+        def before_fork(self) -> None:
+            super().before_fork()
+            late.append(Listener("late", self.noted))
+
+    keep = Registers("early", noted)
+
+    _fork(noted)
+
+    assert [line for line in noted if "late" in line] == []
+    assert keep.noted == ["before early", "parent early"]
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import apsw
@@ -179,3 +180,28 @@ def test_repr_names_the_file(jobs: JobQueue) -> None:
     assert jobs.path in repr(jobs)
     jobs.close()
     assert "closed" in repr(jobs)
+
+
+def test_close_that_finds_the_writer_busy_leaves_the_queue_open(tmp_path: Path) -> None:
+    """It may be called again; nothing leaks."""
+    jobs = jobq.open(tmp_path / "a.db")
+    engine = jobs.store.engine  # type: ignore[attr-defined]
+    engine._quiet_within = 0.01
+    ticket = engine._writer.hold(busy_timeout=1)
+    done: list[BaseException] = []
+
+    def close() -> None:
+        with pytest.raises(jobq.StoreBusy) as caught:
+            jobs.close()
+        done.append(caught.value)
+
+    thread = threading.Thread(target=close)
+    thread.start()
+    thread.join(10)
+    engine._writer.let_go(ticket)
+
+    assert len(done) == 1
+    assert jobs.enqueue("a").created
+    jobs.close()
+    with pytest.raises(jobq.QueueClosed):
+        jobs.enqueue("a")

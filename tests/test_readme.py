@@ -115,6 +115,21 @@ def test_testing_example_passes(document: docutils.nodes.document, tmp_path: Pat
     assert "1 passed" in done.stdout, done.stdout + done.stderr
 
 
+def test_recipe_for_testing_an_application_passes(
+    document: docutils.nodes.document, tmp_path: Path, shell: dict[str, str]
+) -> None:
+    """The module that opens nothing, and the tests of it, pass as they are printed."""
+    for block in _blocks(document, "python"):
+        if set(block["names"]) & {"letters.py", "test_letters.py"}:
+            (tmp_path / block["names"][0]).write_text(block.astext())
+    installed = any(point.value == "jobq.pytest_plugin" for point in metadata.entry_points(group="pytest11"))
+    plugin = [] if installed else ["-p", "jobq.pytest_plugin"]
+
+    done = _run([sys.executable, "-m", "pytest", "-q", *plugin, "test_letters.py"], tmp_path, shell)
+
+    assert "2 passed" in done.stdout, done.stdout + done.stderr
+
+
 def test_sketches_compile(document: docutils.nodes.document) -> None:
     """A block that needs a screen is at least Python."""
     for block in _blocks(document, "python"):
@@ -186,6 +201,18 @@ def test_b40_the_table_of_clock_changes_is_true(
     assert any(f"``{expression}``" in TEXT and expression in cell for cell in _first_column(document, "dst"))
     assert _local(expression, datetime(2024, 3, 30, 23, 45, tzinfo=UTC), len(skipped)) == skipped
     assert _local(expression, datetime(2024, 10, 26, 22, 45, tzinfo=UTC), len(repeated)) == repeated
+def test_every_attribute_of_a_running_job_is_listed(document: docutils.nodes.document) -> None:
+    """The table names each public attribute and method."""
+    public = {name for name in dir(jobq.RunningJob) if not name.startswith("_")}
+    assert {name.removesuffix("(...)") for name in _cells(document, "running-job")} == public
+
+
+def test_every_failure_reason_of_its_own_is_listed(document: docutils.nodes.document) -> None:
+    """The table names each code that a literal of the package gives as the reason of an end, and no other."""
+    source = "\n".join(file.read_text(encoding="utf-8") for file in sorted((ROOT / "jobq").rglob("*.py")))
+    places = r'(?:\breason=|unrecoverable\(error, |moment, error, |return (?=\S+ None$))"([a-z_]+)"'
+    given = re.findall(places, source, re.MULTILINE)
+    assert set(_first_column(document, "failure-reasons")) == set(given)
 
 
 def test_every_exit_code_is_listed(document: docutils.nodes.document) -> None:

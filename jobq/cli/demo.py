@@ -1,18 +1,22 @@
 """``jobq demo``: hashes every file of a directory through durable jobs."""
 
 import argparse
+import os
 
 from jobq.cli.options import Options, whole_number
 from jobq.cli.verbs import Verbs
 
-_DESCRIPTION = """\
+#: Where the standard library is, as sysconfig says, too, but without importing that.
+_LIBRARY = os.path.dirname(os.path.abspath(os.__file__))
+_DESCRIPTION = f"""\
 Hash every file of a directory through durable jobs: one job per file computes its SHA-256 and size, a parent job adds
 them up. Kill it whenever you like, with kill -9 too, and start it again: it continues, and a file that was hashed and
 has not changed since is not hashed again. Links to files are followed, links to directories are not; what cannot be
 read is reported at the end.
 
-DIRECTORY is the standard library of the running Python unless named; the database is ./jobq-demo.db unless --db says
-otherwise. --app is not used."""
+DIRECTORY is the standard library of the running Python unless named, with the site-packages inside it:
+{_LIBRARY}
+The database is ./jobq-demo.db unless --db says otherwise. --app is not used."""
 
 
 def add_to(commands: Verbs) -> None:
@@ -28,10 +32,7 @@ def _fill(options: Options) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Hash what is left to hash and print the totals."""
-    import os  # start-up cost
-    import sysconfig
-
-    from jobq.cli.demo_report import print_report
+    from jobq.cli.demo_report import print_report  # start-up cost
     from jobq.cli.demo_run import DemoRun
     from jobq.cli.exits import Exit, Stop
     from jobq.cli.output import note
@@ -40,14 +41,15 @@ def run(arguments: argparse.Namespace) -> int:
     from jobq.examples.hashing import handlers
     from jobq.opening import open as open_queue
 
-    directory = os.path.abspath(arguments.directory or sysconfig.get_path("stdlib"))
+    directory = os.path.abspath(arguments.directory or _LIBRARY)
     if not os.path.isdir(directory):
         raise Stop(Exit.NOT_FOUND, f"no directory at {directory}", fix="Name one, or none for the standard library.")
     database = os.path.abspath(arguments.db or "jobq-demo.db")
     known = os.path.exists(database)
     # A short lease, so that the jobs of a killed run are taken back soon.
     with open_queue(database, handlers=handlers, config=Config(lease=5)) as jobs, Signals() as signals:
-        note(f"hashing {directory}")
+        told = "" if arguments.directory else ": the standard library, with the site-packages inside it"
+        note(f"hashing {directory}{told}")
         note(f"{'continuing with' if known else 'making'} the database {database}")
         demo = DemoRun(jobs, signals, directory, workers=arguments.workers or min(4, os.cpu_count() or 1))
         if not demo.run(json=arguments.json):

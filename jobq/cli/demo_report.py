@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from jobq.cli.demo_run import DemoRun
 from jobq.cli.exits import Exit, Stop
-from jobq.cli.output import facts, note, say_json
+from jobq.cli.output import code, facts, note, say_json
 from jobq.examples.filenames import sum_line, to_name, to_text
 from jobq.examples.hashing import newest, parts, runs
 from jobq.jobqueue import JobQueue
@@ -81,7 +81,7 @@ def _failed(jobs: JobQueue, subject: str) -> Iterator[tuple[str, int, str]]:
             path = info.subject or "?"
             latest = jobs.find(kind="hash_file", subject=path, limit=1)
             if latest and latest[0].id == info.id and os.path.lexists(to_name(path)):
-                yield path, info.id, info.failure_reason or info.last_error or info.state
+                yield path, info.id, code(info.failure_reason) or info.last_error or info.state
 
 
 def _unsuccessful(jobs: JobQueue, parent_id: int) -> Iterator[JobInfo]:

@@ -3,7 +3,7 @@
 import argparse
 from typing import Any
 
-from jobq.cli.options import Options, duration, json_value, moment, one_of, priority, whole_number
+from jobq.cli.options import Options, duration, json_value, moment, one_of, priority, queue_name, whole_number
 from jobq.cli.verbs import Verbs
 
 _DESCRIPTION = """\
@@ -21,9 +21,10 @@ def add_to(job: Verbs) -> None:
 def _fill(options: Options) -> None:
     options.positional("kind", metavar="KIND", help="the name of the handler")
     options.positional("payload", metavar="PAYLOAD", nargs="?", help="JSON, or - for standard input")
-    options.add("--queue", metavar="NAME", help="instead of the kind's queue; a new name makes the queue")
+    options.add("--queue", metavar="QUEUE", type=queue_name,
+                help="instead of the kind's queue; a new name makes the queue")
     options.add("--priority", metavar="N", type=priority, help="-1000 to 1000, or user, ingest, backfill")
-    options.add("--delay", metavar="TIME", type=duration, help="run not before so long from now: 90, 90s, 5m, 1h30m")
+    options.add("--delay", metavar="TIME", type=duration, help="run not before so long from now: 90, 500ms, 1h30m, 2d")
     options.add("--run-at", metavar="WHEN", type=moment, help="run not before this ISO 8601 time with offset")
     options.add("--dedupe-key", metavar="KEY", help="at most one queued or running job holds a key")
     options.add("--max-attempts", metavar="N", type=whole_number, help="instead of the kind's number of attempts")
@@ -38,12 +39,13 @@ def _fill(options: Options) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Enqueue the job and print its id, or the job that holds its key."""
     from jobq.cli.exits import Exit  # start-up cost
-    from jobq.cli.output import say, say_json
+    from jobq.cli.output import note, say, say_json
     from jobq.cli.payload import read_payload
     from jobq.cli.target import open_target
 
     payload = read_payload(arguments.payload)
     with open_target(arguments, create=True) as jobs:
+        strange = not _known(jobs, arguments.kind)
         made = jobs.enqueue(arguments.kind, payload, **_settings(arguments))
         if arguments.json:
             say_json({"id": made.id, "created": made.created, "job": made.job})
@@ -51,7 +53,14 @@ def run(arguments: argparse.Namespace) -> int:
             say(f"job {made.id} enqueued in queue {made.job.queue}")
         else:
             say(f"job {made.id} holds the key and is {made.job.state}; nothing enqueued")
+    if strange:
+        note(f"note: no handler or earlier job knows the kind {arguments.kind}; it waits until a worker does")
     return Exit.DONE
+
+
+def _known(jobs: Any, kind: str) -> bool:
+    """Whether a handler here, a registration or an earlier job knows the kind; no jobs are counted."""
+    return bool(jobs.handlers.find(kind) or jobs.store.declared(kind) or jobs.find(kind=kind, limit=1))
 
 
 def _settings(arguments: argparse.Namespace) -> dict[str, Any]:

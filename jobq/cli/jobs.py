@@ -1,13 +1,14 @@
 """``jobq job cancel``, ``requeue``, ``reschedule`` and ``wait``."""
 
 import argparse
+from typing import Any
 
-from jobq.cli.options import Options, duration, moment, priority, whole_number
+from jobq.cli.options import Options, duration, moment, priority, queue_name, whole_number
 from jobq.cli.verbs import Verbs
 
 _CANCEL = """\
 Cancel jobs. A queued job is cancelled at once; a running one is asked to stop, and its handler decides when.
-Exit code 4 when one of them had ended already."""
+Exit code 4 when one of them had ended already, 3 when one is not there; the others are cancelled all the same."""
 _REQUEUE = """\
 Let failed, cancelled or queued jobs run again now and from the start, attempts 0.
 Exit code 4 when one of them was refused: it is running, has succeeded, or another job holds its dedupe key."""
@@ -32,13 +33,13 @@ def _fill_ids(options: Options) -> None:
 
 def _fill_requeue(options: Options) -> None:
     _fill_ids(options)
-    options.add("--queue", metavar="NAME", help="into another queue, which exists")
+    options.add("--queue", metavar="QUEUE", type=queue_name, help="into another queue, which exists")
     options.flag("--dry-run", help="only say what would be done")
 
 
 def _fill_reschedule(options: Options) -> None:
     options.positional("id", metavar="ID", type=whole_number, help="the job's id")
-    options.add("--delay", metavar="TIME", type=duration, help="so long from now: 90, 90s, 5m, 1h30m; 0 is now")
+    options.add("--delay", metavar="TIME", type=duration, help="so long from now: 90, 500ms, 1h30m, 2d; 0 is now")
     options.add("--run-at", metavar="WHEN", type=moment, help="at this ISO 8601 time with offset")
     options.add("--priority", metavar="N", type=priority, help="-1000 to 1000, or user, ingest, backfill")
 
@@ -49,21 +50,38 @@ def _fill_wait(options: Options) -> None:
 
 
 def run_cancel(arguments: argparse.Namespace) -> int:
-    """Cancel each job and say what became of it."""
+    """Cancel each job and say what became of it; one that is not there does not keep the others from it."""
     from jobq.cli.exits import Exit  # start-up cost
-    from jobq.cli.output import say, say_json
+    from jobq.cli.output import note, say, say_json
     from jobq.cli.target import open_target
 
     with open_target(arguments) as jobs:
-        reached = {number: jobs.cancel(number) for number in dict.fromkeys(arguments.ids)}
-        states = {number: jobs.get(number).state for number in reached}
+        outcomes = [_cancelled(jobs, number) for number in dict.fromkeys(arguments.ids)]
     if arguments.json:
-        say_json([{"id": number, "reached": reached[number], "state": states[number]} for number in reached])
+        say_json(outcomes)
     else:
-        for number, hit in reached.items():
-            asked = "cancelled" if states[number] == "cancelled" else "asked to stop"
-            say(f"job {number} {asked}" if hit else f"job {number} had ended already: {states[number]}")
-    return Exit.DONE if all(reached.values()) else Exit.REFUSED
+        for outcome in outcomes:
+            (note if outcome["state"] is None else say)(_sentence(**outcome))
+    if any(outcome["state"] is None for outcome in outcomes):
+        return Exit.NOT_FOUND
+    return Exit.DONE if all(outcome["reached"] for outcome in outcomes) else Exit.REFUSED
+
+
+def _cancelled(jobs: Any, number: int) -> dict[str, Any]:
+    from jobq.errors import JobNotFound  # start-up cost
+
+    try:
+        return {"id": number, "reached": jobs.cancel(number), "state": jobs.get(number).state}
+    except JobNotFound:
+        return {"id": number, "reached": False, "state": None}
+
+
+def _sentence(id: int, reached: bool, state: str | None) -> str:
+    if state is None:
+        return f"error: no job has the id {id}"
+    if not reached:
+        return f"job {id} had ended already: {state}"
+    return f"job {id} {'cancelled' if state == 'cancelled' else 'asked to stop'}"
 
 
 def run_requeue(arguments: argparse.Namespace) -> int:

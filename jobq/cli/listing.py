@@ -3,13 +3,19 @@
 import argparse
 from typing import Any
 
-from jobq.cli.options import Options, one_of, whole_number
+from jobq.cli.options import Options, one_of, queue_name, whole_number
 from jobq.cli.verbs import Verbs
 
 _STATES = ("queued", "running", "succeeded", "failed", "cancelled")
+#: The columns of a list that fit where there is no terminal.
+_WIDE = ("prio", "attempts", "due or ended")
+_CODES = ("failure_reason", "reason")
+_OF_A_RUN = ("worker", "started_at", "ended_at", "reason", "failure_class", "error")
 _LIST = """\
 List jobs, newest first, without payloads and results. For the next page give --before the lowest id of this one."""
-_SHOW = "Show one job: every column, its payload and result, the runs that did not succeed, and what was done by hand."
+_SHOW = """\
+Show one job: every column that says something, its payload and result, the runs that did not succeed, and what was
+done by hand. --json shows the empty columns as well."""
 
 
 def add_to(job: Verbs) -> None:
@@ -21,7 +27,7 @@ def add_to(job: Verbs) -> None:
 def _fill_list(options: Options) -> None:
     options.add("--state", metavar="STATE", type=one_of(*_STATES), help=f"one of {', '.join(_STATES)}")
     options.add("--kind", metavar="KIND", help="only this kind")
-    options.add("--queue", metavar="NAME", help="only this queue")
+    options.add("--queue", metavar="QUEUE", type=queue_name, help="only this queue")
     options.add("--parent", metavar="ID", type=whole_number, help="only parts of this job")
     options.add("--tenant", metavar="TEXT", help="only this tenant")
     options.add("--subject", metavar="TEXT", help="only this subject")
@@ -38,7 +44,7 @@ def _fill_show(options: Options) -> None:
 def run_list(arguments: argparse.Namespace) -> int:
     """Print the jobs that fit."""
     from jobq.cli.exits import Exit  # start-up cost
-    from jobq.cli.output import say_json, table
+    from jobq.cli.output import say_json, table, width
     from jobq.cli.target import open_target
 
     with open_target(arguments) as jobs:
@@ -57,22 +63,31 @@ def run_list(arguments: argparse.Namespace) -> int:
     if arguments.json:
         say_json(found)
     else:
-        columns = ("id", "kind", "queue", "state", "prio", "attempts", "due or ended", "about")
-        table(columns, map(_row, found), none="no job fits")
+        narrow = width() is not None
+        columns = ("id", "kind", "queue", "state", *(("tries", "when") if narrow else _WIDE), "about")
+        table(columns, (_row(job, narrow=narrow) for job in found), none="no job fits", narrow=("kind", "queue"))
     return Exit.DONE
 
 
-def _row(job: Any) -> tuple[object, ...]:
-    attempts = f"{job.attempts}/{job.max_attempts}"
+def _row(job: Any, *, narrow: bool) -> tuple[object, ...]:
+    tries = f"{job.attempts}/{job.max_attempts}"
     when = job.finished_at or job.run_at
     about = ": ".join(text for text in (job.subject, job.last_error) if text) or None
-    return (job.id, job.kind, job.queue, job.state, job.priority, attempts, when, about)
+    rest = (tries, _short(when)) if narrow else (job.priority, tries, when)
+    return (job.id, job.kind, job.queue, job.state, *rest, about)
+
+
+def _short(when: Any) -> str:
+    """Return an instant in the space that a terminal has: the time if it is today, else the day."""
+    from datetime import UTC, datetime  # start-up cost
+
+    return f"{when:%H:%M:%S}Z" if when.date() == datetime.now(UTC).date() else f"{when:%Y-%m-%d}"
 
 
 def run_show(arguments: argparse.Namespace) -> int:
     """Print one job with its history."""
     from jobq.cli.exits import Exit  # start-up cost
-    from jobq.cli.output import facts, plain, say_json, table
+    from jobq.cli.output import facts, say_json, table
     from jobq.cli.target import open_target
 
     with open_target(arguments) as jobs:
@@ -82,11 +97,10 @@ def run_show(arguments: argparse.Namespace) -> int:
     if arguments.json:
         say_json({"job": job, "history": runs, "changes": changes})
         return Exit.DONE
-    facts((name, getattr(job, name)) for name in plain(job))
-    if runs:
-        print("\nruns that did not succeed")
-        columns = ("run", "attempt", "worker", "started", "ended", "reason", "class", "error")
-        table(columns, map(_run, runs), none="none")
+    facts(_filled(job))
+    for run in runs:
+        print(f"\nrun {run.number}, attempt {run.attempt}, did not succeed")
+        facts(_filled(run, *_OF_A_RUN), indent="  ")
     if changes:
         print("\ndone by hand")
         rows = ((line.at, line.actor, line.what, line.before, line.after) for line in changes)
@@ -94,6 +108,13 @@ def run_show(arguments: argparse.Namespace) -> int:
     return Exit.DONE
 
 
-def _run(run: Any) -> tuple[object, ...]:
-    when = (run.started_at, run.ended_at)
-    return (run.number, run.attempt, run.worker, *when, run.reason, run.failure_class, run.error)
+def _filled(value: Any, *names: str) -> list[tuple[str, Any]]:
+    """Return the columns that say something, all unless some are named; the payload does also when it is null."""
+    from jobq.cli.output import code  # start-up cost
+
+    pairs = ((name, getattr(value, name)) for name in names or [field.name for field in value.__attrs_attrs__])
+    return [
+        (name, code(item) if name in _CODES else item)
+        for name, item in pairs
+        if name == "payload" or (item is not None and item != {})
+    ]

@@ -1,37 +1,47 @@
 """Options and their environment variables, and the types of their values."""
 
 import argparse
-import os
 from collections.abc import Callable
 from typing import Any
 
-_TRUE = frozenset({"1", "true", "yes", "on"})
-_FALSE = frozenset({"", "0", "false", "no", "off"})
+from jobq.cli.environment import from_environment, reader, truth
 
 
 class Options:
     """Adds options to one command; each can also be given by an environment variable, which its help names.
 
-    The variable of ``--max-jobs`` of ``jobq work`` is ``JOBQ_WORK_MAX_JOBS``. The command line wins over it.
+    The variable of ``--max-jobs`` of ``jobq work`` is ``JOBQ_WORK_MAX_JOBS``. The command line wins over it, also over
+    one with a bad value. An option that may be repeated is separated by commas in its variable.
     """
 
     def __init__(self, parser: argparse.ArgumentParser, *path: str) -> None:
         self._parser = parser
         self._prefix = "_".join(("JOBQ", *path)).upper()
 
-    def add(self, *flags: str, help: str, default: Any = None, **settings: Any) -> None:
-        """Add an option that takes a value; a list of values is separated by commas in the environment."""
+    def add(
+        self,
+        *flags: str,
+        help: str,
+        type: Callable[[str], Any] = str,
+        default: Any = None,
+        repeated: bool = False,
+        metavar: str,
+    ) -> None:
+        """Add an option that takes a value; a repeated one collects them in a list, None without any."""
         variable = self._variable(flags)
-        found = os.environ.get(variable)
-        if found is not None:
-            default = found.split(",") if settings.get("action") == "append" else found
-        self._parser.add_argument(*flags, default=default, help=f"{help} [{variable}]", **settings)
+        found = from_environment(variable)
+        self._parser.add_argument(
+            *flags,
+            action=_Collect if repeated else "store",
+            metavar=metavar,
+            type=reader(type, self._parser, repeated=repeated),
+            default=default if found is None else found,
+            help=f"{help} [{variable}{', separated by commas' if repeated else ''}]",
+        )
 
     def flag(self, *flags: str, help: str) -> None:
         """Add an option that is there or not."""
-        variable = self._variable(flags)
-        default = truth(variable, os.environ.get(variable, ""), self._parser)
-        self._parser.add_argument(*flags, action="store_true", default=default, help=f"{help} [{variable}]")
+        add_flag(self._parser, self._parser, *flags, variable=self._variable(flags), help=help)
 
     def positional(self, name: str, **settings: Any) -> None:
         """Add an argument that is not an option; it has no environment variable."""
@@ -42,12 +52,38 @@ class Options:
         return f"{self._prefix}_{long.removeprefix('--').replace('-', '_')}".upper()
 
 
-def truth(variable: str, text: str, parser: argparse.ArgumentParser) -> bool:
-    """Read a yes or no from the environment; anything else is a usage error that names the variable."""
-    word = text.strip().lower()
-    if word not in _TRUE | _FALSE:
-        parser.error(f"{variable}: {text!r} is neither yes nor no; use 1 or 0")
-    return word in _TRUE
+def add_flag(
+    group: "argparse._ActionsContainer",
+    parser: argparse.ArgumentParser,
+    *flags: str,
+    variable: str,
+    help: str,
+    default: Any = None,
+) -> None:
+    """Add an option that is there or not, to a parser or to a group of its options."""
+    if default is None:
+        default = from_environment(variable) or False
+    group.add_argument(*flags, action=_Flag, nargs=0, type=reader(truth, parser), default=default,
+                       help=f"{help} [{variable}]")
+
+
+class _Flag(argparse.Action):
+    """Stores True; unlike argparse's own action it has a type, for a default from the environment."""
+
+    def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, *_: object) -> None:
+        """Store it."""
+        setattr(namespace, self.dest, True)
+
+
+class _Collect(argparse.Action):
+    """Collects the values of an option that is repeated; the first one replaces the default."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: object, *_: object
+    ) -> None:
+        """Store one more."""
+        before = getattr(namespace, self.dest)
+        setattr(namespace, self.dest, [*(before if isinstance(before, list) else ()), values])
 
 
 def one_of(*words: str) -> Callable[[str], str]:
@@ -59,6 +95,17 @@ def one_of(*words: str) -> Callable[[str], str]:
         return text
 
     return word
+
+
+def queue_name(text: str) -> str:
+    """Read the name of a queue."""
+    from jobq.arguments import check_queue  # start-up cost
+    from jobq.errors import ArgumentError
+
+    try:
+        return check_queue(text)
+    except ArgumentError as error:
+        raise argparse.ArgumentTypeError(error.problem) from None
 
 
 def whole_number(text: str) -> int:

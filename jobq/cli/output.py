@@ -7,11 +7,16 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+import textwrap
+import threading
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TextIO
 
 _RED, _BOLD, _PLAIN = "\x1b[31m", "\x1b[1m", "\x1b[0m"
+#: On a terminal no column is cut below the first, and the last of a table gets the second where others can give.
+_LEAST, _LAST = 10, 30
+_LONGEST_CODE = 64
 
 
 def escape(text: str) -> str:
@@ -50,10 +55,34 @@ def plain(value: object) -> Any:
     return value
 
 
+def write(stream: TextIO, text: str) -> None:
+    """Write whole lines at once: a thread never writes into the line of another."""
+    with _Lock.held:
+        stream.write(f"{text}\n")
+        stream.flush()
+
+
+class _Lock:
+    """One lock for both streams, because a terminal shows both; a forked child gets a fresh one."""
+
+    held = threading.Lock()
+
+
+def _fresh_lock() -> None:
+    _Lock.held = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_fresh_lock)
+
+
 def say_json(value: object, *, line: bool = False) -> None:
     """Print one JSON document to standard output; with ``line`` on one line and at once, as a stream needs it."""
     text = json.dumps(plain(value), indent=None if line else 2).replace("\x7f", "\\u007f")
-    print(text, flush=line)
+    if line:
+        write(sys.stdout, text)
+    else:
+        print(text)
 
 
 def say(text: str) -> None:
@@ -61,10 +90,10 @@ def say(text: str) -> None:
     print(escape(text))
 
 
-def note(text: str) -> None:
-    """Print one line that is not data to standard error, after the data that was printed before it."""
+def note(*lines: str) -> None:
+    """Print lines that are not data to standard error, together and after the data that was printed before them."""
     sys.stdout.flush()
-    print(escape(text), file=sys.stderr, flush=True)
+    write(sys.stderr, "\n".join(map(escape, lines)))
 
 
 def shown(value: object) -> str:
@@ -82,33 +111,68 @@ def shown(value: object) -> str:
     return json.dumps(plain(value), ensure_ascii=False)
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, none: str) -> None:
+def code(text: str | None) -> str | None:
+    """Return a code that a handler gave, as a person wants to see it: at most 64 characters."""
+    return None if text is None else _cut(text, _LONGEST_CODE)
+
+
+def width() -> int | None:
+    """Return how many columns the terminal has; None when standard output is no terminal."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def table(
+    columns: Sequence[str], rows: Iterable[Sequence[object]], *, none: str, narrow: Collection[str] = ()
+) -> None:
     """Print rows under a heading, each column as wide as its content; ``none`` is noted when there is no row.
 
-    On a terminal the last column is cut to its width. Times are UTC.
+    On a terminal the last column is cut to what remains of its width; when that is little, the columns named by
+    ``narrow`` are cut as well. Times are UTC.
     """
     cells = [[escape(shown(cell)) for cell in row] for row in rows]
     if not cells:
         note(none)
         return
     widths = [max(map(len, column)) for column in zip(columns, *cells, strict=True)]
-    room = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    room = width()
+    if room is not None:
+        _make_room(widths, [index for index, name in enumerate(columns) if name in narrow], room)
     color = colored(sys.stdout)
-    heading = _line(columns, widths, room)
+    heading = _line(columns, widths)
     print(f"{_BOLD}{heading}{_PLAIN}" if color else heading)
     for row in cells:
-        line = _line(row, widths, room)
+        line = _line(row, widths)
         print(f"{_RED}{line}{_PLAIN}" if color and "failed" in row else line)
 
 
-def facts(pairs: Iterable[tuple[str, object]]) -> None:
-    """Print names and values, one pair a line."""
+def facts(pairs: Iterable[tuple[str, object]], *, indent: str = "") -> None:
+    """Print names and values, one pair a line; on a terminal a long value goes on below its beginning."""
     rows = [(escape(name), escape(shown(value))) for name, value in pairs]
-    width = max(len(name) for name, _ in rows)
+    first = max(len(name) for name, _ in rows)
+    room = width()
     for name, value in rows:
-        print(f"{name:<{width}}  {value}")
+        start = f"{indent}{name:<{first}}  "
+        lines = [value] if room is None else textwrap.wrap(value, max(room - len(start), _LEAST)) or [""]
+        print(f"{start}{lines[0]}".rstrip())
+        for line in lines[1:]:
+            print(" " * len(start) + line)
 
 
-def _line(cells: Sequence[str], widths: Sequence[int], room: int | None) -> str:
-    line = "  ".join(f"{cell:<{width}}" for cell, width in zip(cells, widths, strict=True)).rstrip()
-    return line if room is None or len(line) <= room else f"{line[: max(room - 1, 1)]}…"
+def _make_room(widths: list[int], narrow: Sequence[int], room: int) -> None:
+    """Cut the widths for a terminal: the last column gets what remains, at least _LAST where others can give."""
+    before = 2 * (len(widths) - 1)
+    while narrow and sum(widths[:-1]) + before + min(widths[-1], _LAST) > room:
+        widest = max(narrow, key=widths.__getitem__)
+        if widths[widest] <= _LEAST:
+            break
+        widths[widest] -= 1
+    widths[-1] = min(widths[-1], max(room - sum(widths[:-1]) - before, 1))
+
+
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    pairs = zip(cells, widths, strict=True)
+    return "  ".join(f"{_cut(cell, most):<{most}}" for cell, most in pairs).rstrip()
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"

@@ -1,14 +1,16 @@
 """The tree of commands. Modules of the nouns add their verbs to it; nothing here opens a database."""
 
 import argparse
-import os
 
 from jobq.cli import demo, doctor, enqueue, jobs, kinds, listing, queues, schedules, stats, work
-from jobq.cli.options import Options, truth
+from jobq.cli.completion import PrintCompletion
+from jobq.cli.environment import from_environment
+from jobq.cli.options import Options, add_flag
 from jobq.cli.verbs import Fill, Run
 
 _EPILOG = """\
-exit codes: 0 done, 1 it failed, 2 usage, 3 not found, 4 refused, 75 busy or timed out: try again later.
+exit codes: 0 done, 1 it failed, 2 usage, 3 not found, 4 refused, 75 busy or timed out: try again later,
+130 interrupted. A TIME is seconds, or numbers with d, h, m, s and ms, the largest first: 90, 500ms, 1h30m, 2d.
 Each option can be given by the environment variable that its help names; NO_COLOR turns colours off.
 Data goes to standard output, everything else to standard error."""
 
@@ -64,6 +66,8 @@ def build_parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
+    parser.add_argument("--print-completion", action=PrintCompletion, metavar="SHELL",
+                        help="print what bash, zsh or tcsh needs to complete commands, and exit")
     _add_common(parser, default=True)
     commands = Commands(parser.add_subparsers(metavar="COMMAND", required=True, title="commands"))
     demo.add_to(commands)
@@ -84,12 +88,11 @@ def _add_common(parser: argparse.ArgumentParser, *, default: bool) -> None:
     """Add the options of every command. They may stand before or after the verb; only the root has their defaults."""
 
     def of(variable: str) -> str | None:
-        return os.environ.get(variable) if default else argparse.SUPPRESS
+        return from_environment(variable) if default else argparse.SUPPRESS
 
     group = parser.add_argument_group("common options")
     group.add_argument("-A", "--app", metavar="MODULE:ATTR", default=of("JOBQ_APP"),
                        help="a JobQueue, or a Handlers together with --db; the directory is importable [JOBQ_APP]")
     group.add_argument("--db", metavar="PATH", default=of("JOBQ_DB"), help="the database file [JOBQ_DB]")
-    json = truth("JOBQ_JSON", os.environ.get("JOBQ_JSON", ""), parser) if default else argparse.SUPPRESS
-    group.add_argument("--json", action="store_true", default=json,
-                       help="print JSON for programs: one document, or a line each for streams [JOBQ_JSON]")
+    add_flag(group, parser, "--json", variable="JOBQ_JSON", default=None if default else argparse.SUPPRESS,
+             help="print JSON for programs: one document, or a line each for streams")

@@ -3,7 +3,7 @@
 import argparse
 from typing import Any
 
-from jobq.cli.options import Options, duration, json_value, moment, one_of, priority, whole_number
+from jobq.cli.options import Options, duration, json_value, moment, one_of, priority, queue_name, whole_number
 from jobq.cli.verbs import Verbs, no_options
 
 _ADD = """\
@@ -56,7 +56,7 @@ def _fill_add(options: Options) -> None:
     options.add("--tz", metavar="ZONE", default="UTC", help="the IANA zone of the expression; UTC unless told")
     options.add("--anchor", metavar="WHEN", type=moment, help="where --every counts from, an ISO 8601 time with offset")
     options.add("--entries", metavar="JSON", type=json_value, help="several jobs a slot, as a list of objects")
-    options.add("--queue", metavar="NAME", help="instead of the kind's queue")
+    options.add("--queue", metavar="QUEUE", type=queue_name, help="instead of the kind's queue")
     options.add("--priority", metavar="N", type=priority, help="-1000 to 1000, or user, ingest, backfill")
     options.add("--catch-up", metavar="HOW", type=one_of("once", "skip", "all"), default="once",
                 help="what becomes of missed slots: once (the default), skip or all")

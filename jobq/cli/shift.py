@@ -9,18 +9,18 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime
 
 from jobq.cli.exits import Exit
 from jobq.cli.logs import shown_logs
-from jobq.cli.output import note, say_json
+from jobq.cli.output import note
 from jobq.cli.signals import Signals, stop_gracefully
-from jobq.errors import JobqError
+from jobq.cli.telling import Teller
 from jobq.jobqueue import JobQueue
 from jobq.model.events import JobStateChanged
-from jobq.model.job import DEFAULT_QUEUE, JobState
+from jobq.model.job import JobState
 from jobq.model.lease import ClaimRequest
 from jobq.runtime.runner import Runner
+from jobq.runtime.staffing import threads_of
 
 #: Seconds between two looks at the limits; a signal and the last job of a burst are noticed at once.
 _LOOK = 0.5
@@ -35,28 +35,37 @@ class Shift:
         self._signals = signals
         self._arguments = arguments
         self._telling = arguments.json or arguments.verbose or sys.stderr.isatty()
+        self._teller = Teller(jobs, json=arguments.json)
         self._lock = threading.Lock()
         self._begun = 0
         self._started: dict[int, JobStateChanged] = {}
         self._ended: Counter[str] = Counter()
+        # What became of the jobs of others whose leases expired.
+        self._expired: Counter[str] = Counter()
         workers = dict(arguments.workers) if arguments.workers else None
         self._runner = Runner(jobs, workers=workers, around=self._one_run)
 
     def work(self) -> int:
         """Run jobs and return the exit code."""
         arguments, runner = self._arguments, self._runner
-        with shown_logs(about_jobs=not self._telling), self._jobs.bus.subscribe(JobStateChanged, self._tell):
+        logs = shown_logs(about_jobs=not self._telling, of_handlers=arguments.verbose)
+        with logs, self._jobs.bus.subscribe(JobStateChanged, self._tell):
+            self._teller.begin(self._queues() or threads_of(self._jobs), named=bool(arguments.workers))
             runner.start()
-            self._say_start()
             healthy = self._wait()
             if self._signals.count:
                 note("stopping: waiting for running handlers; a second signal cancels them")
             grace = self._jobs.config.grace if arguments.grace is None else arguments.grace
             stop_gracefully(self._signals, lambda: runner.stop(grace=grace), lambda: runner.stop(grace=0), note)
-        counts = ", ".join(f"{number} {what}" for what, number in sorted(self._ended.items()))
-        note(f"stopped after {sum(self._ended.values())} runs" + (f": {counts}" if counts else ""))
-        failed = not healthy or (arguments.burst and self._ended[JobState.FAILED])
+        self._say_end()
+        failed = not healthy or (arguments.burst and (self._ended + self._expired)[JobState.FAILED])
         return Exit.FAILED if failed else Exit.DONE
+
+    def _say_end(self) -> None:
+        counts = ", ".join(f"{number} {what}" for what, number in sorted(self._ended.items()))
+        text = f"stopped after {sum(self._ended.values())} runs" + (f": {counts}" if counts else "")
+        expired = ", ".join(f"{number} {what}" for what, number in sorted(self._expired.items()))
+        note(text + (f"; expired leases of other workers: {expired}" if expired else ""))
 
     def _wait(self) -> bool:
         """Return when it is time to stop; False when the runner stopped by itself."""
@@ -121,25 +130,24 @@ class Shift:
             self._signals.wake()
             self._runner.stop()
 
-    def _say_start(self) -> None:
-        jobs = self._jobs
-        handlers = (jobs.handlers.find(kind) for kind in jobs.handlers.kinds())
-        named = {handler.queue for handler in handlers if handler is not None and handler.queue is not None}
-        queues = self._queues() or sorted({DEFAULT_QUEUE, *jobs.config.queues, *named})
-        note(f"working on {', '.join(queues)} of {jobs.path}: {', '.join(jobs.handlers.kinds())}")
-
     def _tell(self, event: JobStateChanged) -> None:
         if event.state is JobState.RUNNING:
             self._started[event.job_id] = event
             return
         started = self._started.pop(event.job_id, None)
-        if started is None or event.previous is not JobState.RUNNING:
+        if event.previous is not JobState.RUNNING:
+            return
+        if started is None:
+            # Nothing of this process ran it: it took back the lease of a worker that died or hangs.
+            self._expired[event.state] += 1
+            if self._telling:
+                self._teller.expired(event)
             return
         what = self._what(event, started)
         self._ended[what] += 1
         self._count_unbegun()
         if self._telling:
-            self._say(event, started, what)
+            self._teller.ended(event, started, what)
         if self._arguments.burst:
             self._signals.wake()
 
@@ -148,36 +156,3 @@ class Shift:
             return str(event.state)
         # An attempt that was given back does not count any more.
         return "retried" if event.attempt >= started.attempt else "given back"
-
-    def _say(self, event: JobStateChanged, started: JobStateChanged, what: str) -> None:
-        milliseconds = round((event.at - started.at).total_seconds() * 1000)
-        error, due = self._why(event)
-        if self._arguments.json:
-            say_json(
-                {
-                    "at": event.at,
-                    "job_id": event.job_id,
-                    "kind": event.kind,
-                    "queue": event.queue,
-                    "outcome": what,
-                    "state": event.state,
-                    "attempt": started.attempt,
-                    "milliseconds": milliseconds,
-                    "error": error,
-                    "due": due,
-                },
-                line=True,
-            )
-            return
-        line = f"{event.at:%H:%M:%S} job {event.job_id} {event.kind} {what}, attempt {started.attempt}"
-        note(f"{line}, {milliseconds} ms" + (f": {error}" if error else ""))
-
-    def _why(self, event: JobStateChanged) -> tuple[str | None, datetime | None]:
-        """Return the error and the next due time of a run that did not succeed, as far as they can be read now."""
-        if event.state is JobState.SUCCEEDED:
-            return None, None
-        try:
-            job = self._jobs.get(event.job_id)
-        except JobqError:
-            return None, None
-        return job.last_error, job.run_at if job.state is JobState.QUEUED else None

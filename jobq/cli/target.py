@@ -8,22 +8,33 @@ import sys
 from types import ModuleType
 from typing import Any
 
+from jobq.cli.environment import named
 from jobq.cli.exits import Exit, Stop
 from jobq.cli.output import note
 from jobq.config import Config
+from jobq.errors import StoreUnavailable
 from jobq.handlers import Handlers
 from jobq.jobqueue import JobQueue
 from jobq.opening import open as open_queue
 
+_FIX = "Check the path; `jobq work`, `jobq job enqueue` and `jobq schedule add` make a new one."
 
-def open_target(arguments: argparse.Namespace, *, create: bool = False, config: Config | None = None) -> JobQueue:
+
+def open_target(
+    arguments: argparse.Namespace, *, create: bool = False, work: bool = False, config: Config | None = None
+) -> JobQueue:
     """Return the job queue that the options name; the caller closes it.
 
-    A database file that is not there is made only with ``create``, and that is said on standard error; otherwise it is
-    "not found", so that a misspelt path does not look like an empty queue. ``config`` is for files opened here.
+    A job queue that is not there is made only with ``create``, and that is said on standard error; otherwise it is
+    "not found", so that a misspelt path does not look like an empty queue, and a file of somebody else's stays as it
+    is. With ``work`` there have to be handlers; without any no file is made. ``config`` is for files opened here.
     """
     found = _load(arguments.app) if arguments.app else None
+    if work:
+        _require_handlers(found)
     if isinstance(found, JobQueue):
+        if not found.file_existed:
+            note(f"note: made a new database at {found.path}")
         if arguments.db and os.path.realpath(arguments.db) != os.path.realpath(found.path):
             raise Stop(Exit.USAGE, f"{arguments.app} has its own database, {found.path}", fix="Leave --db out.")
         return found
@@ -31,8 +42,21 @@ def open_target(arguments: argparse.Namespace, *, create: bool = False, config: 
         if found is not None:
             raise Stop(Exit.USAGE, f"{arguments.app} is a Handlers and has no database", fix="Add --db PATH.")
         raise Stop(Exit.USAGE, "no database named", fix="Add --db PATH or -A MODULE:ATTR, or set JOBQ_DB or JOBQ_APP.")
-    _check_path(arguments.db, create=create)
-    return open_queue(arguments.db, handlers=() if found is None else found, config=config)
+    path = str(arguments.db)
+    _check_path(path, create=create)
+    try:
+        return open_queue(path, handlers=() if found is None else found, config=config, create=create)
+    except StoreUnavailable as error:
+        # Without a code of SQLite's it is jobq that refused.
+        if create or error.code:
+            raise
+        raise Stop(Exit.NOT_FOUND, f"no job queue in {path}", fix=_FIX) from error
+
+
+def _require_handlers(found: JobQueue | Handlers | None) -> None:
+    registry = found.handlers if isinstance(found, JobQueue) else found
+    if registry is None or not registry.kinds():
+        raise Stop(Exit.USAGE, "there is no handler to run", fix="Name the program's with -A MODULE:ATTR.")
 
 
 def login_name() -> str:
@@ -47,15 +71,17 @@ def _check_path(path: str, *, create: bool) -> None:
     if os.path.exists(path):
         return
     if not create:
-        fix = "Check the path; `jobq work`, `jobq job enqueue` and `jobq schedule add` make a new one."
-        raise Stop(Exit.NOT_FOUND, f"no database at {path}", fix=fix)
+        raise Stop(Exit.NOT_FOUND, f"no database at {path}", fix=_FIX)
     note(f"making a new database at {path}")
 
 
 def _load(target: str) -> JobQueue | Handlers:
     name, _, attribute = target.partition(":")
+    given = f"{named('--app', target)} {target}"
     if not name or not attribute:
-        raise Stop(Exit.USAGE, f"--app {target}: MODULE:ATTR is needed", fix="For example -A shop.tasks:jobs.")
+        raise Stop(Exit.USAGE, f"{given}: MODULE:ATTR is needed", fix="For example -A shop.tasks:jobs.")
+    if name.endswith(".py") or os.sep in name:
+        raise Stop(Exit.USAGE, f"{given} names a file, and a module is needed", fix=_module_fix(name, attribute))
     module = _import(name)
     found: Any = module
     for part in attribute.split("."):
@@ -63,8 +89,17 @@ def _load(target: str) -> JobQueue | Handlers:
     if not isinstance(found, JobQueue | Handlers):
         fit = sorted(key for key, value in vars(module).items() if isinstance(value, JobQueue | Handlers))
         fix = f"In {name} these are: {', '.join(fit)}." if fit else f"Nothing in {name} is one."
-        raise Stop(Exit.USAGE, f"--app {target} is neither a JobQueue nor a Handlers", fix=fix)
+        raise Stop(Exit.USAGE, f"{given} is neither a JobQueue nor a Handlers", fix=fix)
     return found
+
+
+def _module_fix(file: str, attribute: str) -> str:
+    """Say what was meant by the path of a file."""
+    path = os.path.relpath(file.removesuffix(".py"))
+    folder, name = os.path.split(path)
+    if path.startswith(os.pardir):
+        return f"Did you mean -A {name}:{attribute}, run in {os.path.abspath(folder)}?"
+    return f"Did you mean -A {path.replace(os.sep, '.')}:{attribute}?"
 
 
 def _import(name: str) -> ModuleType:
@@ -74,6 +109,9 @@ def _import(name: str) -> ModuleType:
         sys.path.insert(0, here)
     try:
         return importlib.import_module(name)
+    except SystemExit as error:
+        fix = 'Let the module call sys.exit only under `if __name__ == "__main__":`.'
+        raise Stop(Exit.FAILED, f"importing {name} called sys.exit({error.code!r})", fix=fix) from error
     except Exception as error:
         fix = f'Run python -c "import {name}" in this directory to see where.'
         raise Stop(Exit.USAGE, f"importing {name} raised {type(error).__name__}: {error}", fix=fix) from error

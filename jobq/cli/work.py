@@ -21,11 +21,12 @@ def _fill(options: Options) -> None:
     options.flag("--burst", help="run what is due and exit when nothing is left")
     options.add("--max-jobs", metavar="N", type=whole_number,
                 help="stop when so many runs have begun; each further thread may begin one more")
-    options.add("--max-runtime", metavar="TIME", type=duration, help="stop after so long: 90, 90s, 5m, 1h30m")
-    options.add("--workers", metavar="QUEUE=N", type=_threads, action="append",
+    options.add("--max-runtime", metavar="TIME", type=duration, help="stop after so long: 90, 500ms, 1h30m, 2d")
+    options.add("--workers", metavar="QUEUE=N", type=_threads, repeated=True,
                 help="serve this queue with N threads, and only queues named so; may be repeated")
     options.add("--grace", metavar="TIME", type=duration, help="how long handlers may go on after a stop")
-    options.flag("-v", "--verbose", help="a line for each attempt, also when standard error is no terminal")
+    options.flag("-v", "--verbose",
+                 help="a line for each attempt, also when standard error is no terminal, and what handlers log")
 
 
 def _threads(text: str) -> tuple[str, int]:
@@ -37,12 +38,9 @@ def _threads(text: str) -> tuple[str, int]:
 
 def run(arguments: argparse.Namespace) -> int:
     """Work until a signal, a limit, or with --burst until nothing is due."""
-    from jobq.cli.exits import Exit, Stop  # start-up cost
-    from jobq.cli.shift import Shift
+    from jobq.cli.shift import Shift  # start-up cost
     from jobq.cli.signals import Signals
     from jobq.cli.target import open_target
 
-    with open_target(arguments, create=True) as jobs, Signals() as signals:
-        if not jobs.handlers.kinds():
-            raise Stop(Exit.USAGE, "there is no handler to run", fix="Name the program's with -A MODULE:ATTR.")
+    with open_target(arguments, create=True, work=True) as jobs, Signals() as signals:
         return Shift(jobs, signals, arguments).work()

@@ -13,7 +13,7 @@ import attrs
 
 from jobq.errors import ArgumentError, CronError
 from jobq.model.instant import require_aware
-from jobq.model.zones import MINUTE, load_zone, next_elapsed, next_fixed
+from jobq.model.zones import load_zone, next_elapsed, next_fixed
 
 #: The longest expression; one that lists every value of every field is shorter.
 MAX_LENGTH = 1_000
@@ -25,6 +25,8 @@ _DAYS_IN = (0, 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _FIVE_WEEKS = sum(1 << 7 * week for week in range(5))
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _WEEKDAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
+#: An instant from which on the rules of every zone are the ones that are in force for good.
+_FAR = datetime(2100, 1, 1, tzinfo=UTC)
 _FIVE = 'Write "minute hour day-of-month month day-of-week", such as "0 7 * * mon-fri"; @daily is "0 0 * * *".'
 
 
@@ -111,8 +113,8 @@ class _Plan:
     #: Whether it goes by elapsed time rather than by fixed times of day, which matters where clocks change.
     elapsed: bool
 
-    def first_from(self, start: datetime) -> datetime:
-        """Return the first of these minutes at or after a time without seconds, in its zone or as naive as it is.
+    def first_after(self, start: datetime) -> datetime:
+        """Return the first of these minutes after the one that a time lies in, in its zone.
 
         OverflowError where the calendar ends before; until then there is one within 40 years (29 February on one
         given weekday, over a year 2100).
@@ -120,10 +122,10 @@ class _Plan:
         year, month, day, zone = start.year, start.month, start.day, start.tzinfo
         days = self._days_of(year, month) >> day
         if days & 1:
-            hour = start.hour
-            minutes = self.minutes >> start.minute if self.hours >> hour & 1 else 0
+            hour, minute = start.hour, start.minute + 1
+            minutes = self.minutes >> minute if self.hours >> hour & 1 else 0
             if minutes:
-                return datetime(year, month, day, hour, start.minute + _lowest(minutes), tzinfo=zone)
+                return datetime(year, month, day, hour, minute + _lowest(minutes), tzinfo=zone)
             hours = self.hours >> hour + 1
             if hours:
                 return datetime(year, month, day, hour + 1 + _lowest(hours), _lowest(self.minutes), tzinfo=zone)
@@ -181,6 +183,20 @@ def _refuse_missing_day(text: str, days: int, months: int) -> None:
         )
 
 
+def _refuse_only_gaps(cron: "Cron", _attribute: object, zone: tzinfo) -> None:
+    """Refuse times that lie in the hour that the zone's clocks skip, year after year."""
+    plan = cron._plan
+    if zone is not UTC and plan.elapsed and plan.hours != _bits(0, 23):
+        try:
+            next_elapsed(plan.first_after, zone, _FAR)
+        except OverflowError:
+            raise CronError(
+                cron.expression,
+                f"it can never fire, the clocks of {cron.tz} skip its times each year",
+                fix="Use another hour, or a minute that does not begin with * to run after the skipped hour.",
+            ) from None
+
+
 @attrs.frozen
 class Cron:
     """A cron expression and the zone whose wall clock it goes by.
@@ -203,6 +219,7 @@ class Cron:
         eq=False,
         repr=False,
         default=attrs.Factory(lambda self: load_zone(self.tz), takes_self=True),
+        validator=_refuse_only_gaps,
     )
 
     def next_after(self, when: datetime) -> datetime:
@@ -216,8 +233,8 @@ class Cron:
         when = require_aware(when, argument="when")
         try:
             if self._zone is UTC:
-                return self._plan.first_from(when.replace(second=0, microsecond=0) + MINUTE)
+                return self._plan.first_after(when)
             step = next_elapsed if self._plan.elapsed else next_fixed
-            return step(self._plan.first_from, self._zone, when)
+            return step(self._plan.first_after, self._zone, when)
         except OverflowError:
             raise ArgumentError("when", "the time, or the run after it, is outside the years 1 to 9999") from None

@@ -103,6 +103,9 @@ class Settled(NamedTuple):
     verdict: str
     #: When a job that was retried or deferred runs again.
     run_at: datetime | None = None
+    #: What the row now says: the text and the code of a failure.
+    error: str | None = None
+    reason: str | None = None
 
 
 class Beat(NamedTuple):

@@ -132,9 +132,30 @@ def _class_loader(cls: type, fields: list[_Field], *, refuse_unknown: bool) -> L
         try:
             return cls(**arguments)
         except Exception as error:  # validators raise what they like, and its text may quote the payload
-            raise Misfit(f"{cls.__name__} refused it ({type(error).__name__})") from None
+            refusal = Misfit(f"{cls.__name__} refused it ({type(error).__name__})")
+            culprit = _culprit(cls, arguments)
+            if culprit is not None:
+                refusal.under(key_step(culprit))
+            raise refusal from None
 
     return load
+
+
+def _culprit(cls: type, arguments: dict[str, Any]) -> str | None:
+    """Return the field whose own converter or validator refuses its value; None where the class as a whole does."""
+    stand_in = types.SimpleNamespace(**arguments)
+    for field in attrs.fields(cls):
+        if field.alias not in arguments:
+            continue
+        try:
+            value = arguments[field.alias]
+            if callable(field.converter):
+                value = field.converter(value)
+            if field.validator is not None:
+                field.validator(stand_in, field, value)
+        except Exception:  # whatever it is, it is the answer
+            return str(field.name)
+    return None
 
 
 def _at(step: str, problem: str) -> Misfit:

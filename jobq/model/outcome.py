@@ -23,6 +23,8 @@ class Failed:
     reason: str | None = None
     failure_class: FailureClass | None = None
     retryable: bool = True
+    #: Where it was raised, innermost frame first; for the log, not for the row.
+    where: str | None = None
 
 
 @attrs.frozen(kw_only=True)

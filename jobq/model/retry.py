@@ -8,6 +8,7 @@ import attrs
 
 from jobq.errors import ArgumentError
 from jobq.model.duration import Duration, to_seconds
+from jobq.model.job import DEFAULT_ATTEMPTS
 
 #: 2.0 ** 1024 raises OverflowError; capped here, a product grows to infinity at worst, and min() cuts that.
 _MAX_EXPONENT = 1_023
@@ -71,7 +72,7 @@ class RetryPolicy:
         """
         return self._plain(max(1, failed_attempt)) * (1.0 - self.jitter * roll)
 
-    def schedule(self, max_attempts: int) -> tuple[float, ...]:
+    def schedule(self, max_attempts: int = DEFAULT_ATTEMPTS) -> tuple[float, ...]:
         """Return every delay, in seconds and without jitter, of a job that fails all of its attempts.
 
         There is one fewer than attempts: after the last one the job has failed for good.

@@ -11,12 +11,13 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from jobq.errors import ArgumentError
 
-#: Returns the first wanted minute at or after a time without seconds, both on the wall clocks of its zone.
-FirstFrom = Callable[[datetime], datetime]
+#: Returns the first wanted minute after the minute of a time, both on the wall clocks of its zone.
+FirstAfter = Callable[[datetime], datetime]
 
-MINUTE = timedelta(minutes=1)
 _SECOND = timedelta(seconds=1)
 _HOUR = timedelta(hours=1)
+#: Wanted times that lie in so many gaps on end always do: a run between them would have come within a few years.
+_GAPS = 40
 
 
 def load_zone(name: str) -> tzinfo:
@@ -34,40 +35,45 @@ def load_zone(name: str) -> tzinfo:
         raise ArgumentError("tz", f"{name!r:.80} is not a time zone that is known here", fix=_fix(name)) from None
 
 
-def next_fixed(first_from: FirstFrom, zone: tzinfo, when: datetime) -> datetime:
+def next_fixed(first_after: FirstAfter, zone: tzinfo, when: datetime) -> datetime:
     """Return the first instant after ``when``, in UTC, of a job that runs at fixed wall clock times.
 
     A time in a gap runs at the first instant after the gap, one in an overlap on the first pass only.
     """
     local = when.astimezone(zone)
-    start = _minute_after(local)
     if local.fold:
-        start = max(start, _clock(_change(local), _offsets(local)[0], zone))
-    wall = first_from(start)
+        local = max(local, _last_minute_before(_change(local), _offsets(local)[0], zone))
+    wall = first_after(local)
     before, after = _offsets(wall)
     return _change(wall) if before < after else wall.astimezone(UTC)
 
 
-def next_elapsed(first_from: FirstFrom, zone: tzinfo, when: datetime) -> datetime:
+def next_elapsed(first_after: FirstAfter, zone: tzinfo, when: datetime) -> datetime:
     """Return the first instant after ``when``, in UTC, at which the clocks of the zone show a wanted minute.
 
-    A time in a gap never comes, one in an overlap comes on both passes.
+    A time in a gap never comes, one in an overlap comes on both passes. OverflowError where all times lie in gaps.
     """
     local = when.astimezone(zone)
-    wall = first_from(_minute_after(local))
+    wall = first_after(local)
     late = wall.replace(fold=1)
     if late.utcoffset() == local.utcoffset() and wall - local <= _HOUR:
         return late.astimezone(UTC)  # The usual case: the clocks do not change in between.
     before, after = _offsets(local)
-    if before != after and not local.fold and wall >= _clock(_change(local), before, zone):
+    if before != after and not local.fold and wall > _last_minute_before(_change(local), before, zone):
         # Nothing is left of the first pass: the second begins where the clocks are set back to.
-        wall = first_from(_clock(_change(local), after, zone))
-    before, after = _offsets(wall)
-    while before < after:
-        wall = first_from(_clock(_change(wall), after, zone))
-        before, after = _offsets(wall)
+        wall = first_after(_last_minute_before(_change(local), after, zone))
+    wall = _outside_gaps(first_after, zone, wall)
     first = wall.astimezone(UTC)
     return first if first > when else wall.replace(fold=1).astimezone(UTC)
+
+
+def _outside_gaps(first_after: FirstAfter, zone: tzinfo, wall: datetime) -> datetime:
+    for _ in range(_GAPS):
+        before, after = _offsets(wall)
+        if before >= after:
+            return wall
+        wall = first_after(_last_minute_before(_change(wall), after, zone))
+    raise OverflowError
 
 
 def _fix(name: object) -> str:
@@ -76,10 +82,6 @@ def _fix(name: object) -> str:
         return "This system has no time zone database: install the extra, pip install 'jobq[tz]', or use UTC."
     near = get_close_matches(str(name), known, n=1)
     return f"Did you mean {near[0]}?" if near else "Use an IANA name such as Europe/Berlin, or UTC."
-
-
-def _minute_after(local: datetime) -> datetime:
-    return local.replace(second=0, microsecond=0, fold=0) + MINUTE
 
 
 def _offsets(wall: datetime) -> tuple[timedelta, timedelta]:
@@ -108,8 +110,8 @@ def _change(wall: datetime) -> datetime:
     return high
 
 
-def _clock(instant: datetime, offset: timedelta, zone: tzinfo) -> datetime:
-    """Return what the clocks of a zone show at this offset, rounded up to a minute: old offsets have seconds."""
-    wall = (instant + offset).replace(tzinfo=zone)
-    floor = wall.replace(second=0)
-    return wall if floor == wall else floor + MINUTE
+def _last_minute_before(change: datetime, offset: timedelta, zone: tzinfo) -> datetime:
+    """Return the last minute that begins before a change, as the clocks of a zone show it at an offset."""
+    wall = (change + offset).replace(tzinfo=zone)
+    # Old offsets have seconds, so that a change can lie within a minute.
+    return (wall - _SECOND).replace(second=0)

@@ -6,7 +6,7 @@ from typing import Any
 
 from jobq.cancellation import CancelToken
 from jobq.enqueued import Enqueued
-from jobq.jobqueue import JobQueue
+from jobq.handler import Producer
 from jobq.log import Logger, get_logger
 from jobq.model.duration import Duration
 from jobq.model.job import JSON, Actor
@@ -25,7 +25,7 @@ class RunningJob:
 
     __slots__ = ("_jobs", "_log", "_meta", "cancel_token", "claim", "delegates", "error")
 
-    def __init__(self, claim: Claim, *, jobs: JobQueue, cancel_token: CancelToken, delegates: Any = None) -> None:
+    def __init__(self, claim: Claim, *, jobs: Producer, cancel_token: CancelToken, delegates: Any = None) -> None:
         #: The raw columns of the claim.
         self.claim = claim
         #: Asks the handler to stop.
@@ -128,7 +128,7 @@ class RunningJob:
         payload: Any = None,
         *,
         queue: str | None = None,
-        priority: int | None = None,
+        priority: int | str | None = None,
         delay: Duration | None = None,
         run_at: datetime | None = None,
         dedupe_key: str | None = None,

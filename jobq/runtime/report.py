@@ -32,8 +32,9 @@ def _report(ended: Ended, settled: Settled) -> None:
         "waited_ms": claim.waited_ms,
         "ran_ms": round(1000 * (ended.ran or 0.0)),
     }
-    if isinstance(ended.outcome, Failed):
-        fields |= {"error": ended.outcome.error, "reason": ended.outcome.reason}
+    if settled.verdict in (Verdict.RETRIED, Verdict.FAILED):
+        where = ended.outcome.where if isinstance(ended.outcome, Failed) else None
+        fields |= {"error": settled.error, "reason": settled.reason, "where": where}
     match settled.verdict:
         case Verdict.SUCCEEDED:
             logger.info("jobq.job.succeeded", **fields)

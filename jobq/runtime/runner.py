@@ -48,17 +48,16 @@ class Runner:
         grace: Duration | None = None,
         leader: Leader | None = None,
     ) -> None:
+        if not isinstance(jobs, JobQueue):
+            problem = f"a JobQueue is needed, not a {type(jobs).__name__}"
+            raise ArgumentError("jobs", problem, fix="Open one with jobq.open(path) and give that to the runner.")
         self._jobs = jobs
         self._workers = None if workers is None else check_workers(workers)
         self._grace = jobs.config.grace if grace is None else _check_grace(grace)
         self._parts = Parts(
-            jobs,
-            delegates=delegates,
-            around=around,
-            leader=SoleLeader() if leader is None else leader,
-            describe=self._describe,
-            on_fatal=self._on_fatal,
-        )
+            jobs, delegates=delegates, around=around, leader=SoleLeader() if leader is None else leader,
+            describe=self._describe, on_fatal=self._on_fatal,
+        )  # fmt: skip
         self._lock = threading.RLock()
         self._draining = threading.Lock()
         self._owed: list[Ended] = []
@@ -165,8 +164,7 @@ class Runner:
             if end is None:
                 drain.work()
             else:
-                steps = (self.scheduler.tick, drain.work)
-                run_until(end, clock=self._jobs.clock, steps=steps, next_due=self._next_due)
+                run_until(end, clock=self._jobs.clock, steps=(self.scheduler.tick, drain.work), next_due=self._next_due)
             return drain.counts
 
     def health(self) -> Health:

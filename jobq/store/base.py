@@ -153,8 +153,8 @@ class Store(ScheduleStore, Protocol):
         ``since`` is the last time that was seen before the step; jobs made after it keep their times.
         """
 
-    def cancel(self, ids: Sequence[int]) -> dict[int, Verdict | None]:
-        """Cancel queued jobs, record the request for running ones.
+    def cancel(self, ids: Sequence[int], *, dry_run: bool = False) -> dict[int, Verdict | None]:
+        """Cancel queued jobs, record the request for running ones; a dry run answers the same and writes nothing.
 
         The answer maps each id to CANCELLED, REQUESTED, or None for a terminal job; an unknown id is left out.
         """

@@ -1,9 +1,12 @@
 """What the tests of the command line share: running a command in this process or in one of its own."""
 
+import contextlib
+import io
 import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -61,6 +64,29 @@ def cli(capsys: pytest.CaptureFixture[str]) -> Callable[..., Answer]:
     return run
 
 
+class Terminal(io.StringIO):
+    """A standard output that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        """Say so."""
+        return True
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
+    """Run a command in this process on a plain terminal of 80 columns, and return the lines that it shows."""
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("NO_COLOR", "1")
+
+    def run(*arguments: object) -> list[str]:
+        screen = Terminal()
+        with contextlib.redirect_stdout(screen):
+            main([str(argument) for argument in arguments])
+        return screen.getvalue().splitlines()
+
+    return run
+
+
 @pytest.fixture
 def jobs(tmp_path: Path) -> Iterator[jobq.JobQueue]:
     """A job queue in the file ``jobs.db`` of the test's directory."""
@@ -89,3 +115,11 @@ def finish(process: "subprocess.Popen[str]", *, timeout: float = 60) -> Answer:
     """Wait for a command that :func:`start` started."""
     out, err = process.communicate(timeout=timeout)
     return Answer(process.returncode, out, err)
+
+
+def wait_for(condition: Callable[[], bool], *, timeout: float = 20) -> None:
+    """Wait until another process has done something."""
+    deadline = time.monotonic() + timeout
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen"
+        os.sched_yield()

@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sysconfig
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -196,6 +197,14 @@ def test_no_directory_is_not_found(cli: Cli, tmp_path: Path, name: str, code: in
 
     assert cli("demo", name).code == code
     assert not (tmp_path / "jobq-demo.db").exists()
+
+
+def test_help_says_what_is_hashed_without_a_directory(cli: Cli) -> None:
+    """The directory is named, and what may surprise in it."""
+    text = cli("demo", "--help").out
+
+    assert f"\n{sysconfig.get_path('stdlib')}\n" in text
+    assert "site-packages" in text
 
 
 def test_two_directories_share_a_database(cli: Cli, tree: Path, tmp_path: Path) -> None:

@@ -1,9 +1,11 @@
 """``jobq doctor``."""
 
+import socket
 from collections.abc import Callable
+from pathlib import Path
 
 import jobq
-from tests.cli.conftest import Answer
+from tests.cli.conftest import Answer, finish, start, wait_for
 
 Cli = Callable[..., Answer]
 
@@ -34,6 +36,26 @@ def test_work_that_nobody_does_is_wrong(cli: Cli, jobs: jobq.JobQueue) -> None:
     assert "no live runner serves post" in answer.out
     assert "no live runner serves mail" in answer.out
     assert "runners: Start one: jobq work" in answer.out
+
+
+def test_killed_runner_is_dead_at_once(cli: Cli, jobs: jobq.JobQueue, tmp_path: Path) -> None:
+    """A runner of this machine whose process is gone serves nothing, however short ago it has beaten."""
+    (tmp_path / "tasks.py").write_text(
+        "import jobq\nhandlers = jobq.Handlers()\n\n@handlers.job\ndef mail(payload: None) -> None: ...\n"
+    )
+    process = start("work", "-A", "tasks:handlers", "--db", jobs.path, cwd=tmp_path)
+    wait_for(lambda: bool(jobs.store.runners()))
+    alive = cli("doctor", "--db", jobs.path, "--json")
+    process.kill()
+    finish(process)
+    jobs.enqueue("mail")
+
+    answer = cli("doctor", "--db", jobs.path, "--json")
+
+    assert found(alive)["runners"] == (True, "1 alive")
+    assert answer.code == 1
+    assert found(answer)["runners"] == (False, f"none alive; dead: process {process.pid} on {socket.gethostname()}")
+    assert found(answer)["kinds"] == (False, "no live runner serves mail")
 
 
 def test_expired_lease_is_wrong(cli: Cli, jobs: jobq.JobQueue) -> None:

@@ -38,6 +38,18 @@ def test_enqueue_takes_every_option(cli: Cli, jobs: jobq.JobQueue) -> None:
     assert (job.subject, job.meta) == ("s", {"trace": 1})
 
 
+def test_enqueue_of_a_kind_that_nobody_knows_is_accepted_with_a_note(cli: Cli, jobs: jobq.JobQueue) -> None:
+    """A misspelt kind is said on standard error; the second job of it, and a registered kind, are no news."""
+    jobs.handlers.job(name="known")(lambda payload: None)
+    jobs.register()
+
+    first, second = (cli("job", "enqueue", "strange", "--db", jobs.path) for _ in range(2))
+
+    assert (first.code, first.out) == (0, "job 1 enqueued in queue default\n")
+    assert "no handler or earlier job knows the kind strange" in first.err
+    assert second.err == cli("job", "enqueue", "known", "--db", jobs.path).err == ""
+
+
 def test_enqueue_answers_with_the_holder_of_the_key(cli: Cli, jobs: jobq.JobQueue) -> None:
     """A second job under a held key is not made, and that is no error."""
     first = jobs.enqueue("mail", dedupe_key="k")
@@ -134,8 +146,8 @@ def test_list_of_nothing_is_empty(cli: Cli, jobs: jobq.JobQueue) -> None:
     assert (programs.code, programs.json) == (0, [])
 
 
-def test_show_prints_every_column_and_the_history(cli: Cli, jobs: jobq.JobQueue) -> None:
-    """All columns, the payload, the runs that did not succeed, and what was done by hand."""
+def test_show_prints_every_filled_column_and_the_history(cli: Cli, jobs: jobq.JobQueue) -> None:
+    """Columns that say something, the payload, the runs that did not succeed, and what was done by hand."""
     job_id = jobs.enqueue("mail", {"to": "ada"}, max_attempts=2).id
     for lease in jobs.lease(kinds=["mail"], worker="w"):
         jobs.fail(lease, "no such\nmailbox")
@@ -147,8 +159,38 @@ def test_show_prints_every_column_and_the_history(cli: Cli, jobs: jobq.JobQueue)
     assert set(answer.json["job"]) == {field.name for field in jobq.Job.__attrs_attrs__}
     assert answer.json["history"][0]["worker"] == "w"
     assert answer.json["changes"][0]["what"] == "requeued"
-    assert all(f"\n{name} " in f"\n{shown}" for name in answer.json["job"])
+    filled = {name for name, value in answer.json["job"].items() if value not in (None, {})}
+    assert {"schedule", "slot", "progress", "meta"}.isdisjoint(filled)
+    assert {line.split()[0] for line in shown.partition("\n\n")[0].splitlines()} == filled
     assert "no such\\nmailbox" in shown
+
+
+def test_show_fits_on_a_terminal(terminal: Callable[..., list[str]], jobs: jobq.JobQueue) -> None:
+    """Each run has a block; its error is wrapped, whole, below its beginning, and a code is capped."""
+    job_id = jobs.enqueue("mail", max_attempts=2).id
+    words = [f"word{number}" for number in range(45)]
+    for lease in jobs.lease(kinds=["mail"], worker="w"):
+        jobs.fail(lease, " ".join(words), code="code" * 40)
+
+    lines = terminal("job", "show", job_id, "--db", jobs.path)
+
+    assert max(map(len, lines)) <= 80
+    run = lines[lines.index("run 1, attempt 1, did not succeed") :]
+    first = next(index for index, line in enumerate(run) if line.startswith("  error "))
+    assert " ".join(run[first:]).split()[1:] == words
+    assert ["reason", f"{'code' * 40:.63}…"] in [line.split() for line in run]
+
+
+def test_list_gives_the_error_what_remains(terminal: Callable[..., list[str]], jobs: jobq.JobQueue) -> None:
+    """At 80 columns long names are cut before the error is, and nothing is longer than a line."""
+    jobs.enqueue("a_kind_with_a_long_name" * 3, max_attempts=1, queue="a_queue_with_a_long_name", subject="page 7")
+    jobs.fail(jobs.lease(queues=["a_queue_with_a_long_name"], worker="w")[0], "x" * 300)
+
+    heading, line = terminal("job", "list", "--db", jobs.path)
+
+    assert len(line) == 80
+    assert len(line) - heading.index("about") >= 25
+    assert "page 7: xxxx" in line
 
 
 def test_cancel_reaches_what_has_not_ended(cli: Cli, jobs: jobq.JobQueue) -> None:
@@ -163,6 +205,27 @@ def test_cancel_reaches_what_has_not_ended(cli: Cli, jobs: jobq.JobQueue) -> Non
     assert answer.out.splitlines() == [
         f"job {running} asked to stop", f"job {queued} cancelled", f"job {ended} had ended already: cancelled"
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("missing_at", [0, 1, 2])
+def test_cancel_tells_all_outcomes_whatever_the_order(cli: Cli, jobs: jobq.JobQueue, missing_at: int) -> None:
+    """An id that is not there is exit code 3 and keeps nothing from being cancelled, nor from being said."""
+    ended, first, second, third = (jobs.enqueue("mail").id for _ in range(4))
+    jobs.cancel(ended)
+    ids = [ended, first]
+    ids.insert(missing_at, 99)
+
+    people = cli("job", "cancel", *ids, "--db", jobs.path)
+    programs = cli("job", "cancel", second, 99, third, "--db", jobs.path, "--json")
+
+    assert people.code == programs.code == 3
+    assert people.out == f"job {ended} had ended already: cancelled\njob {first} cancelled\n"
+    assert people.err == "error: no job has the id 99\n"
+    assert programs.json == [
+        {"id": second, "reached": True, "state": "cancelled"},
+        {"id": 99, "reached": False, "state": None},
+        {"id": third, "reached": True, "state": "cancelled"},
+    ]
 
 
 def test_requeue_starts_over_in_the_name_of_the_user(cli: Cli, jobs: jobq.JobQueue) -> None:
@@ -198,7 +261,8 @@ def test_requeue_of_one_running_job_is_refused(cli: Cli, jobs: jobq.JobQueue) ->
 
     answer = cli("job", "requeue", job_id, "--db", jobs.path)
 
-    assert (answer.code, answer.err) == (4, f"error: job {job_id} is running and cannot be requeued\n")
+    assert answer.code == 4
+    assert answer.err.startswith(f"error: job {job_id} is running and cannot be requeued\n")
 
 
 def test_reschedule_changes_a_queued_job(cli: Cli, jobs: jobq.JobQueue) -> None:

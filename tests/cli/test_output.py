@@ -1,12 +1,15 @@
 """What commands print."""
 
 import io
+import os
+import threading
 from datetime import UTC, datetime
 
 import pytest
 
 from jobq.cli import output
 from jobq.model.job import LoggedChange
+from tests.cli.conftest import Terminal
 
 
 @pytest.mark.parametrize(
@@ -66,9 +69,47 @@ def test_empty_table_says_so_on_standard_error(capsys: pytest.CaptureFixture[str
     assert (captured.out, captured.err) == ("", "nothing\n")
 
 
-class _Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
+class _Slow(io.StringIO):
+    """A stream that lets other threads run in the middle of each write, and keeps what was written at once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.writes: list[str] = []
+        self.inside = self.overlaps = 0
+
+    def write(self, text: str) -> int:
+        self.inside += 1
+        for _ in range(100):
+            os.sched_yield()
+        self.overlaps += self.inside > 1
+        self.writes.append(text)
+        self.inside -= 1
+        return len(text)
+
+
+def test_lines_of_several_threads_stay_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A line is one write, and one at a time: on standard error, and for a stream of JSON."""
+    err, out = _Slow(), _Slow()
+    monkeypatch.setattr("sys.stderr", err)
+    monkeypatch.setattr("sys.stdout", out)
+    barrier = threading.Barrier(8)
+
+    def tell(number: int) -> None:
+        barrier.wait(10)
+        for _ in range(20):
+            output.note(f"line {number}")
+            output.say_json({"line": number}, line=True)
+
+    threads = [threading.Thread(target=tell, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+
+    assert (err.overlaps, out.overlaps) == (0, 0)
+    assert sorted(set(err.writes)) == [f"line {number}\n" for number in range(8)]
+    assert all(text.endswith("}\n") for text in out.writes)
+    assert len(err.writes) == len(out.writes) == 160
 
 
 @pytest.mark.parametrize(
@@ -87,5 +128,5 @@ def test_colors_need_a_terminal_that_wants_them(
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv(name, value)
 
-    assert output.colored(_Terminal()) is colors
+    assert output.colored(Terminal()) is colors
     assert not output.colored(io.StringIO())

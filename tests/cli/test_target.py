@@ -3,10 +3,11 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import apsw
 import pytest
 
 import jobq
-from tests.cli.conftest import Answer
+from tests.cli.conftest import Answer, finish, start
 
 Cli = Callable[..., Answer]
 
@@ -28,6 +29,45 @@ def app(tmp_path: Path, request: pytest.FixtureRequest) -> str:
     name = f"app_{abs(hash(request.node.name))}"
     (tmp_path / f"{name}.py").write_text(APP.format(path=str(tmp_path / "app.db")))
     return name
+
+
+VERBS = [
+    ("job", "list"), ("job", "show", 1), ("job", "cancel", 1), ("job", "requeue", 1), ("job", "wait", 1),
+    ("job", "reschedule", 1, "--delay", 0), ("queue", "list"), ("queue", "pause", "default"),
+    ("queue", "resume", "default"), ("kind", "list"), ("kind", "retries", "mail"), ("stats",), ("doctor",),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("foreign", [True, False])
+def test_file_without_a_job_queue_is_not_found_and_stays_as_it_is(
+    cli: Cli, tmp_path: Path, verb: tuple[object, ...], foreign: bool
+) -> None:
+    """Looking into the database of another program, or an empty file, writes nothing into it."""
+    target = tmp_path / "other.db"
+    target.touch()
+    if foreign:
+        connection = apsw.Connection(str(target))
+        connection.execute("CREATE TABLE theirs (x)")
+        connection.close()
+    before = target.read_bytes()
+
+    answer = cli(*verb, "--db", "other.db")
+
+    assert (answer.code, answer.out) == (3, "")
+    assert answer.err.startswith("error: no job queue in other.db\nfix: ")
+    assert target.read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["other.db"]
+
+
+def test_module_that_makes_its_database_is_told(app: str, tmp_path: Path) -> None:
+    """The file of -A is made by the module; that is said once, and not of one that was there."""
+    first = finish(start("job", "list", "-A", f"{app}:jobs", cwd=tmp_path))
+    second = finish(start("job", "list", "-A", f"{app}:jobs", cwd=tmp_path))
+
+    assert first.code == second.code == 0
+    assert f"note: made a new database at {tmp_path}/app.db\n" in first.err
+    assert "made" not in second.err
 
 
 @pytest.mark.parametrize("verb", [("job", "list"), ("stats",), ("queue", "list"), ("kind", "list"), ("doctor",)])
@@ -67,6 +107,10 @@ def test_app_with_another_database_is_a_usage_error(cli: Cli, app: str) -> None:
         pytest.param("{app}:nope", "In {app} these are: handlers, jobs.", id="no_such_attribute"),
         pytest.param("{app}:jobq", "neither a JobQueue nor a Handlers", id="wrong_type"),
         pytest.param("missing_module:jobs", "ModuleNotFoundError", id="no_module"),
+        pytest.param("{app}.py:jobs", "Did you mean -A {app}:jobs?", id="file"),
+        pytest.param("./{app}:jobs", "Did you mean -A {app}:jobs?", id="path"),
+        pytest.param("shop/tasks.py:app.jobs", "Did you mean -A shop.tasks:app.jobs?", id="file_of_a_package"),
+        pytest.param("../{app}.py:jobs", "Did you mean -A {app}:jobs, run in /", id="file_elsewhere"),
     ],
 )
 def test_bad_app_is_a_usage_error(cli: Cli, app: str, target: str, words: str) -> None:
@@ -75,6 +119,17 @@ def test_bad_app_is_a_usage_error(cli: Cli, app: str, target: str, words: str) -
 
     assert answer.code == 2
     assert words.format(app=app) in answer.err
+
+
+@pytest.mark.parametrize("code", ["0", "None", "3", "'no settings'"])
+def test_module_that_exits_is_an_error_that_names_it(cli: Cli, tmp_path: Path, code: str) -> None:
+    """A module that calls sys.exit while it is imported does not end the command without a word."""
+    (tmp_path / f"exits_{abs(hash(code))}.py").write_text(f"import sys\nsys.exit({code})\n")
+
+    answer = cli("stats", "-A", f"exits_{abs(hash(code))}:jobs")
+
+    assert answer.code == 1
+    assert answer.err.startswith(f"error: importing exits_{abs(hash(code))} called sys.exit({code})\n")
 
 
 def test_nothing_named_is_a_usage_error(cli: Cli) -> None:

@@ -5,13 +5,14 @@ import random
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import jobq
-from tests.cli.conftest import Answer, finish, start
+from tests.cli.conftest import Answer, finish, start, wait_for
 
 TASKS = """
 import pathlib, threading
@@ -50,6 +51,12 @@ def patient(payload: dict, job: jobq.RunningJob) -> str:
 
 
 @handlers.job
+def wordy(payload: dict, job: jobq.RunningJob) -> None:
+    job.log.info("page.rendered", page=payload["n"])
+    job.log.debug("page.measured")
+
+
+@handlers.job
 def deaf(payload: dict) -> None:
     pathlib.Path("deaf").touch()
     threading.Event().wait(60)
@@ -70,14 +77,6 @@ def work(cwd: Path, *arguments: object, **settings: object) -> "subprocess.Popen
     return start("work", "-A", "tasks:handlers", "--db", "jobs.db", *arguments, cwd=cwd, **settings)
 
 
-def wait_for(condition: Callable[[], bool], *, timeout: float = 20) -> None:
-    """Wait until another process has done something."""
-    deadline = time.monotonic() + timeout
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen"
-        os.sched_yield()
-
-
 def started(process: "subprocess.Popen[str]") -> str:
     """Wait until the worker says that it works, and return that line."""
     assert process.stderr is not None
@@ -95,7 +94,7 @@ def test_burst_runs_what_is_due_and_what_that_enqueues(app: jobq.JobQueue, tmp_p
     assert answer.code == 0, answer.err
     assert (app.counts()["succeeded"], app.counts()["queued"]) == (56, 1)
     assert answer.out == ""
-    assert f"working on chain, default of {app.path}" in answer.err
+    assert f"working on default, chain of {app.path}: " in answer.err
 
 
 def test_burst_exits_1_when_a_job_failed(app: jobq.JobQueue, tmp_path: Path) -> None:
@@ -161,11 +160,14 @@ def test_workers_names_the_queues(app: jobq.JobQueue, tmp_path: Path) -> None:
 
 
 def test_without_handlers_is_a_usage_error(app: jobq.JobQueue, tmp_path: Path) -> None:
-    """A database alone has nothing to run."""
-    answer = finish(start("work", "--db", "jobs.db", cwd=tmp_path))
+    """A database alone has nothing to run, and is not made for it."""
+    (tmp_path / "empty.py").write_text("import jobq\nhandlers = jobq.Handlers()\n")
+    for app_option in ((), ("-A", "empty:handlers")):
+        answer = finish(start("work", "--db", "new.db", *app_option, cwd=tmp_path))
 
-    assert answer.code == 2
-    assert "-A" in answer.err
+        assert answer.code == 2
+        assert "-A" in answer.err
+    assert not (tmp_path / "new.db").exists()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -227,10 +229,72 @@ def test_b28_sigterm_at_random_moments_ends_an_idle_worker(app: jobq.JobQueue, t
             assert finish(process, timeout=2).code == 0
 
 
+def expire(app: jobq.JobQueue, kind: str, **options: Any) -> int:
+    """Leave a job behind as a worker that died does: running, and its lease has expired."""
+    job_id = app.enqueue(kind, {"n": 1}, **options).id
+    (lease,) = app.lease(kinds=[kind], worker="agent-9", length=0.1)
+    wait_for(lambda: app.clock.now() > lease.until)
+    return job_id
+
+
+def test_lease_of_a_dead_worker_is_told(app: jobq.JobQueue, tmp_path: Path) -> None:
+    """A job that is taken back gets a line with the worker that had it, also as JSON, and then runs."""
+    first = expire(app, "quick")
+    people = finish(work(tmp_path, "--burst", "-v"))
+    second = expire(app, "quick")
+    programs = finish(work(tmp_path, "--burst", "--json"))
+
+    assert people.code == programs.code == 0
+    assert f"job {first} quick queued again: lease expired, was on agent-9\n" in people.err
+    assert "jobq.lease.expired" not in people.err
+    assert people.err.endswith("stopped after 1 runs: 1 succeeded; expired leases of other workers: 1 queued\n")
+    expired, ran = programs.lines
+    assert (expired["job_id"], expired["outcome"], expired["state"]) == (second, "expired", "queued")
+    assert (expired["worker"], expired["attempt"], expired["error"]) == ("agent-9", 1, "lease expired")
+    assert (ran["job_id"], ran["outcome"], ran["attempt"]) == (second, "succeeded", 2)
+
+
+def test_burst_exits_1_when_a_job_died_with_its_worker(app: jobq.JobQueue, tmp_path: Path) -> None:
+    """A job whose last attempt ended with its lease has failed, though nothing of it ran here."""
+    job_id = expire(app, "quick", max_attempts=1)
+
+    answer = finish(work(tmp_path, "--burst", "-v"))
+
+    assert answer.code == 1
+    assert f"job {job_id} quick failed: lease expired, was on agent-9\n" in answer.err
+
+
+def test_banner_names_what_is_served_and_queues_that_nobody_uses(app: jobq.JobQueue, tmp_path: Path) -> None:
+    """Kinds of queues that are not served are not in it; a misspelt queue is noted, one with jobs is not."""
+    app.enqueue("by_name", queue="other")
+    queues = ("--workers", "chain=1", "--workers", "chian=1", "--workers", "other=1")
+
+    lines = finish(work(tmp_path, "--max-runtime", "0", *queues)).err.splitlines()
+
+    assert lines[0] == f"working on chain, chian, other of {app.path}: chain"
+    assert lines[1] == "note: no kind of this program belongs to the queue chian, and no job is in it"
+    assert lines[2].startswith("stopped after")
+
+
+def test_verbose_shows_what_handlers_log(app: jobq.JobQueue, tmp_path: Path) -> None:
+    """With -v the information of ``job.log`` is shown; without it, only warnings and errors are."""
+    app.enqueue("wordy", {"n": 7})
+    verbose = finish(work(tmp_path, "--burst", "-v"))
+    app.enqueue("wordy", {"n": 7})
+    plain = finish(work(tmp_path, "--burst"))
+
+    (line,) = (line for line in verbose.err.splitlines() if "page" in line)
+    assert line.startswith("info: page.rendered ")
+    assert "page=7" in line
+    assert "kind='wordy'" in line
+    assert "page" not in plain.err
+
+
 def test_corrupt_database_ends_the_worker(app: jobq.JobQueue, tmp_path: Path) -> None:
     """A file that was replaced while it was open stops the runner with exit code 1."""
+    app.enqueue("patient", {"seconds": 0})
     process = work(tmp_path)
-    started(process)
+    wait_for((tmp_path / "patient").exists)
     os.replace(tmp_path / "tasks.py", tmp_path / "jobs.db")
 
     answer: Answer = finish(process)

@@ -135,7 +135,7 @@ def test_attrs_codec_makes_a_float_of_an_int() -> None:
         ),
         pytest.param({"to": "a", "by_name": {"b c": {}}}, '$.by_name["b c"].street', "missing", id="inside-dict"),
         pytest.param({"to": "a", "address": {"street": 1}}, "$.address.street", "text is needed", id="inside-optional"),
-        pytest.param({"to": "a", "parts": [{"to": SECRET}]}, "$.parts[0]", "ValueError", id="validator"),
+        pytest.param({"to": "a", "parts": [{"to": SECRET}]}, "$.parts[0].to", "ValueError", id="validator"),
         pytest.param({"to": "a", "code": "b", "maybe": [1, "2"]}, "$.maybe[1]", "integer is needed", id="old-spelling"),
     ],
 )

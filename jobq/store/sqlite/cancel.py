@@ -28,9 +28,15 @@ LIMIT 500
 
 
 def cancel(
-    conn: apsw.Connection, changes: list[Change], ids: Sequence[int], *, now: datetime, reason: str | None = None
+    conn: apsw.Connection,
+    changes: list[Change],
+    ids: Sequence[int],
+    *,
+    now: datetime,
+    reason: str | None = None,
+    dry_run: bool = False,
 ) -> dict[int, Verdict | None]:
-    """Cancel each job or record the request; None for one that has ended."""
+    """Cancel each job or record the request; None for one that has ended. A dry run only says what would happen."""
     verdicts: dict[int, Verdict | None] = {}
     for job_id in ids:
         found = settle.read(conn, job_id)
@@ -38,10 +44,11 @@ def cancel(
             continue
         subject, facts = found
         decision = decide(facts, Trigger.CANCEL, Moment(now, reason=reason))
-        if decision is not None and decision.state.terminal:
-            settle.write(conn, changes, subject, facts, decision, now=now)
-        elif decision is not None:
-            conn.execute(REQUEST, (rows.to_ms(now), job_id))
+        if decision is not None and not dry_run:
+            if decision.state.terminal:
+                settle.write(conn, changes, subject, facts, decision, now=now)
+            else:
+                conn.execute(REQUEST, (rows.to_ms(now), job_id))
         verdicts[job_id] = None if decision is None else decision.verdict
     return verdicts
 

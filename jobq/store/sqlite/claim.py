@@ -71,8 +71,7 @@ def claim(
     now: datetime,
     tokens: Sequence[str],
 ) -> list[Claim]:
-    """Reclaim what expired, then start the best jobs in exact order; ``tokens`` has one for each that may start."""
-    settle.reclaim(conn, changes, now=now, hold_expired=request.hold_expired)
+    """Start the best jobs in exact order; ``tokens`` has one for each that may start."""
     now_ms, length = rows.to_ms(now), rows.span_ms(request.lease_length)
     threads, most = len(request.workers), len(request.workers) * request.hand
     if most < 1:

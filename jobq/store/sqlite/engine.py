@@ -15,6 +15,7 @@ from jobq.errors import ForkedHandle, QueueClosed, StoreBusy
 from jobq.model.events import Change
 from jobq.store.sqlite import connection as connections
 from jobq.store.sqlite import foreign, inherited, migrate, upkeep
+from jobq.store.sqlite.building import building
 from jobq.store.sqlite.connection import DatabaseFile
 from jobq.store.sqlite.faults import reraise
 from jobq.store.sqlite.migrate import Migration
@@ -51,6 +52,7 @@ class Engine:
         path: str,
         *,
         feed: Callable[[list[Change]], None],
+        create: bool = True,
         busy_timeout: float = 5.0,
         migrations: Sequence[Migration] | None = None,
         now: Callable[[], int] = _now,
@@ -67,8 +69,9 @@ class Engine:
         self._readers = Readers(self._file, self._open_reader)
         self._watch = Watch(self._file, self._open_reader)
         self._fork_ticket: Ticket | None = None
-        self._opening.prepare(busy_timeout=busy_timeout, now=now)
-        fork.register(self)
+        with building.opening(self.path):
+            self._opening.prepare(create=create, busy_timeout=busy_timeout, now=now)
+            fork.register(self)
 
     def write(
         self, operation: Callable[[apsw.Connection, list[Change]], T], *, sync: bool, busy_timeout: float

@@ -55,7 +55,10 @@ def translate(
     if found is None or "statements in progress" in str(error):
         return error
     unknown = outcome_unknown and found is not StoreBusy
-    return found(path, str(error) or type(error).__name__, code=code, outcome_unknown=unknown)
+    fault = found(path, str(error) or type(error).__name__, code=code, outcome_unknown=unknown)
+    if code & 0xFF == apsw.SQLITE_NOTADB:
+        fault.fix = "Check the path: this file is not an SQLite database, or it is damaged at its beginning."
+    return fault
 
 
 def reraise(error: apsw.Error, path: str, *, errno: int = 0) -> NoReturn:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import apsw
 
-from jobq.errors import SchemaTooNew, StoreCorrupt
+from jobq.errors import SchemaTooNew, StoreCorrupt, StoreUnavailable
 from jobq.log import get_logger
 
 _log = get_logger(__name__)
@@ -71,16 +71,20 @@ def check_current(connection: apsw.Connection, path: str, supported: int) -> Non
         raise StoreCorrupt(path, f"its schema was version {supported} and now is {found or 'gone'}")
 
 
-def look(path: str, supported: int, *, vfs: str | None = None) -> None:
-    """Refuse a file of a newer version without changing a byte of it.
+def look(path: str, supported: int, *, create: bool = True, vfs: str | None = None) -> None:
+    """Refuse a file of a newer version, and one without a job queue unless one may be made, without changing a byte.
 
     Only a certain answer counts: whatever goes wrong here is met again, and reported, by the real opening.
     """
+    if not create and not os.path.exists(path):
+        raise StoreUnavailable(path, "there is no such file")
     try:
         found = _peek(path, vfs)
     except (apsw.Error, OSError):
         return
     refuse_newer(path, found, supported)
+    if not create and not found:
+        raise StoreUnavailable(path, "the file holds no job queue")
 
 
 def _peek(path: str, vfs: str | None) -> int:

@@ -22,17 +22,18 @@ class Opening:
         self._version = migrations[-1].number if migrations else 0
         self._vfs = vfs
 
-    def prepare(self, *, busy_timeout: float, now: Callable[[], int]) -> None:
+    def prepare(self, *, create: bool, busy_timeout: float, now: Callable[[], int]) -> None:
         """Check the file, make or migrate it, and close it again.
 
-        This alone may create the file. Where it raises, an existing file is as it was.
+        This alone may create the file, and a job queue in a file, where ``create`` says so. Where it raises, an
+        existing file is as it was.
         """
         path = self._file.path
         if inherited.has(path):
             raise ForkedHandle(path)
         foreign.check(path)
-        migrate.look(path, self._version, vfs=self._vfs)
-        connection = self._connect(busy_timeout, create=not os.path.exists(path))
+        migrate.look(path, self._version, create=create, vfs=self._vfs)
+        connection = self._connect(busy_timeout, create=create and not os.path.exists(path))
         try:
             migrate.refuse_newer(path, migrate.version(connection), self._version)
             migrate.prepare(connection, busy_timeout=busy_timeout)

@@ -27,12 +27,19 @@ class Handle(Generic[T]):
         self._give_back: list[Callable[[], None]] = [give_back]
 
     def release(self) -> None:
-        """Give the share back; the last one disposes of the object. Calling it again does nothing."""
+        """Give the share back; the last one disposes of the object. Calling it again does nothing.
+
+        Where disposing fails, the share is kept and the error raised, so that it can be tried again.
+        """
         try:
             give_back = self._give_back.pop()
         except IndexError:
             return
-        give_back()
+        try:
+            give_back()
+        except BaseException:
+            self._give_back.append(give_back)
+            raise
 
 
 class Registry(Generic[T]):
@@ -89,12 +96,11 @@ class Registry(Generic[T]):
         # Under the entry's lock, so that whoever acquires meanwhile waits and then builds anew.
         with entry.lock:
             with self._mutex:
+                last = entry.users == 1
+            if last and entry.value:
+                self._dispose(entry.value[0])
+                entry.value.clear()
+            with self._mutex:
                 entry.users -= 1
-                last = entry.users == 0
-            try:
-                if last and entry.value:
-                    self._dispose(entry.value.pop())
-            finally:
-                with self._mutex:
-                    if entry.users == 0 and self._entries.get(key) is entry:
-                        del self._entries[key]
+                if entry.users == 0 and self._entries.get(key) is entry:
+                    del self._entries[key]

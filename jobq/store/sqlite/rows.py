@@ -5,7 +5,7 @@ Nothing is validated here: the schema's CHECKs and the verbs did that. A row tha
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -96,7 +96,7 @@ def _info_fields(row: Sequence[Any]) -> dict[str, Any]:
             "dedupe_key": row[9],
             "schedule": row[10],
             "slot": _time(row[11]),
-            "meta": _json(row[12]) or {},
+            "meta": _object(row[12]),
             "attempts": row[13],
             "max_attempts": row[14],
             "deferrals": row[15],
@@ -105,7 +105,7 @@ def _info_fields(row: Sequence[Any]) -> dict[str, Any]:
             "last_error": row[18],
             "failure_reason": row[19],
             "failure_class": None if row[20] is None else FailureClass(row[20]),
-            "progress": _json(row[21]),
+            "progress": _lenient(row[21]),
             "worker": row[22],
             "token": row[23],
             "lease_until": _time(row[24]),
@@ -126,15 +126,20 @@ def job_info(row: Sequence[Any]) -> JobInfo:
 
 
 def job(row: Sequence[Any]) -> Job:
-    """Read :data:`JOB_COLUMNS`. A payload that is no longer JSON is shown as None: only its run may refuse it."""
+    """Read :data:`JOB_COLUMNS`. JSON that somebody broke is shown as None: only the run of a job may refuse it."""
     return Job(**_info_fields(row), payload=_lenient(row[31]), result=_lenient(row[32]))
 
 
-def _lenient(body: bytes | None) -> JSON:
+def _lenient(body: bytes | str | None) -> JSON:
     try:
-        return None if body is None else json.loads(body.decode())
+        return None if body is None else json.loads(body)
     except (ValueError, RecursionError):
         return None
+
+
+def _object(body: str | None) -> Mapping[str, JSON]:
+    found = _lenient(body)
+    return found if isinstance(found, dict) else {}
 
 
 _OPEN = "a draft is filled in before it is inserted"

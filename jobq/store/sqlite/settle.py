@@ -62,6 +62,18 @@ WHERE state = 'running' AND lease_until > :now + lease_length
 """
 
 
+class Expiry(NamedTuple):
+    """A lease that was taken back: what the log says of it once that is committed."""
+
+    job_id: int
+    kind: str
+    queue: str
+    worker: str | None
+    attempt: int
+    #: What became of the job.
+    verdict: Verdict
+
+
 class Subject(NamedTuple):
     """The row that a decision is about, besides the facts that the decision was made from."""
 
@@ -92,7 +104,7 @@ def settle(
             settled.append(Settled(job_id, Verdict.SUPERSEDED))
             continue
         write(conn, changes, *found, decision, now=now)
-        settled.append(Settled(job_id, decision.verdict, decision.run_at))
+        settled.append(Settled(job_id, decision.verdict, decision.run_at, decision.last_error, decision.reason))
     return settled
 
 
@@ -142,18 +154,28 @@ def extend(
     return [Beat(job_id, token, rows.from_ms(until), bool(asked)) for job_id, token, until, asked in answers]
 
 
-def reclaim(conn: apsw.Connection, changes: list[Change], *, now: datetime, hold_expired: bool) -> int:
+def reclaim(conn: apsw.Connection, changes: list[Change], *, now: datetime, hold_expired: bool) -> list[Expiry]:
     """Take back up to 500 expired leases; grant each one lease length first where the machine has just slept."""
     now_ms = rows.to_ms(now)
     if hold_expired:
         conn.execute(HOLD, {"now": now_ms})
-    expired = texts.legible(conn.execute(EXPIRED, (now_ms,)))
-    for row in expired:
+    expiries = []
+    for row in texts.legible(conn.execute(EXPIRED, (now_ms,))):
+        subject = Subject._make(row[:6])
         facts = rows.facts(row[6:])
         decision = decide(facts, Expired(), policy=_NO_DELAY, now=now, roll=0.0)
         assert decision is not None, "the machine has a rule for every expiry of a running row"
-        write(conn, changes, Subject._make(row[:6]), facts, decision, now=now)
-    return len(expired)
+        write(conn, changes, subject, facts, decision, now=now)
+        expiries.append(
+            Expiry(subject.id, subject.kind, subject.queue, subject.worker, facts.attempts, decision.verdict)
+        )
+    return expiries
+
+
+def tell(expiries: Sequence[Expiry]) -> None:
+    """Log the leases that were taken back; call it after the commit."""
+    for expiry in expiries:
+        log.warning("jobq.lease.expired", **expiry._asdict())
 
 
 def clamp(conn: apsw.Connection, *, now: datetime) -> int:

@@ -27,6 +27,7 @@ from jobq.store.sqlite import (
     settle,
 )
 from jobq.store.sqlite.schedulestore import SqliteSchedules
+from jobq.store.sqlite.settle import Expiry
 
 _TOKEN_BYTES = 8
 
@@ -47,7 +48,9 @@ class SqliteStore(SqliteSchedules):
 
     def claim(self, request: ClaimRequest, *, durable: bool) -> list[Claim]:
         """Start the best claimable jobs."""
-        return self._write(partial(self._claim, request), durable=durable)
+        claims, expiries = self._write(partial(self._claim, request), durable=durable)
+        settle.tell(expiries)
+        return claims
 
     def settle(self, settlements: Sequence[Settlement], *, durable: bool) -> list[Settled]:
         """Write the ends of runs."""
@@ -58,10 +61,12 @@ class SqliteStore(SqliteSchedules):
     ) -> tuple[list[Settled], list[Claim]]:
         """Do both in one transaction."""
 
-        def both(conn: apsw.Connection, changes: list[Change]) -> tuple[list[Settled], list[Claim]]:
-            return self._settle(settlements, conn, changes), self._claim(request, conn, changes)
+        def both(conn: apsw.Connection, changes: list[Change]) -> tuple[list[Settled], list[Claim], list[Expiry]]:
+            return self._settle(settlements, conn, changes), *self._claim(request, conn, changes)
 
-        return self._write(both, durable=durable)
+        settled, claims, expiries = self._write(both, durable=durable)
+        settle.tell(expiries)
+        return settled, claims
 
     def extend(self, leases: Sequence[tuple[int, str]], *, length: float | None = None, durable: bool) -> list[Beat]:
         """Renew leases."""
@@ -72,14 +77,15 @@ class SqliteStore(SqliteSchedules):
     def reclaim(self, *, hold_expired: bool) -> int:
         """Take back expired leases, in bounded transactions; shorten those that end too late."""
 
-        def run(conn: apsw.Connection, changes: list[Change]) -> int:
+        def run(conn: apsw.Connection, changes: list[Change]) -> list[Expiry]:
             now = self._now()
             settle.clamp(conn, now=now)
             return settle.reclaim(conn, changes, now=now, hold_expired=hold_expired)
 
         total = 0
-        while reclaimed := self._write(run, durable=False):
-            total += reclaimed
+        while expiries := self._write(run, durable=False):
+            settle.tell(expiries)
+            total += len(expiries)
         return total
 
     def move_due_times(self, *, since: datetime, stepped_back: float) -> int:
@@ -89,9 +95,9 @@ class SqliteStore(SqliteSchedules):
             durable=False,
         )
 
-    def cancel(self, ids: Sequence[int]) -> dict[int, Verdict | None]:
+    def cancel(self, ids: Sequence[int], *, dry_run: bool = False) -> dict[int, Verdict | None]:
         """Cancel jobs or record the requests."""
-        return self._write(lambda conn, changes: cancel.cancel(conn, changes, ids, now=self._now()))
+        return self._write(lambda conn, changes: cancel.cancel(conn, changes, ids, now=self._now(), dry_run=dry_run))
 
     def requeue(self, ids: Sequence[int], *, queue: str | None, actor: Actor, dry_run: bool) -> Requeued:
         """Let jobs run again from the start."""
@@ -192,10 +198,14 @@ class SqliteStore(SqliteSchedules):
         """Keep the files small."""
         self.engine.checkpoint()
 
-    def _claim(self, request: ClaimRequest, conn: apsw.Connection, changes: list[Change]) -> list[Claim]:
+    def _claim(
+        self, request: ClaimRequest, conn: apsw.Connection, changes: list[Change]
+    ) -> tuple[list[Claim], list[Expiry]]:
         # The time is read here, under the write lock: a lease computed while waiting for it might be born expired.
+        now = self._now()
+        expiries = settle.reclaim(conn, changes, now=now, hold_expired=request.hold_expired)
         tokens = _mint(len(request.workers) * request.hand)
-        return claim.claim(conn, changes, request, now=self._now(), tokens=tokens)
+        return claim.claim(conn, changes, request, now=now, tokens=tokens), expiries
 
     def _settle(
         self, settlements: Sequence[Settlement], conn: apsw.Connection, changes: list[Change]

@@ -15,6 +15,8 @@ from jobq.store.sqlite.faults import reraise
 
 #: SQLite's counter has 32 bits; the number of the connection stands above it.
 _COUNTER_BITS = 32
+#: How long, in seconds, opening waits for another process that recovers the WAL, or makes its last checkpoint.
+_OPEN_WITHIN = 5.0
 
 
 class Watch:
@@ -42,7 +44,8 @@ class Watch:
                 raise QueueClosed
             if self._connection is None:
                 self._number = next(self._numbers)
-                self._connection = self._open_connection(0)
+                self._connection = self._open_connection(_OPEN_WITHIN)
+                self._connection.set_busy_timeout(0)
             connection = self._connection
             self._file.check()
             try:

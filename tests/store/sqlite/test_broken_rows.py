@@ -126,7 +126,7 @@ def test_an_unknown_state_is_left_as_it_is(bench: Workbench, damage: Break) -> N
 def test_a_broken_holder_still_holds_its_key(bench: Workbench, damage: Break) -> None:
     """A second enqueue is answered; only the value cannot be shown."""
     bad = bench.enqueue(dedupe_key="k")
-    damage("meta = '{'", bad)
+    damage("actor = 'nobody'", bad)
     placed = bench.place(dedupe_key="k")
     assert (placed.id, placed.created) == (bad, False)
     with pytest.raises(JobNotFound):

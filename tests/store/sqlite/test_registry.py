@@ -111,3 +111,24 @@ def test_locks_that_others_hold_are_new_in_a_child(registry: Registry[Thing]) ->
     registry.before_fork()
     registry.after_fork_in_parent()
     registry.acquire("a", Thing).release()
+
+
+def test_share_whose_object_cannot_be_disposed_of_is_kept() -> None:
+    """The error comes through, nobody else is affected, and releasing again works."""
+    attempts: list[Thing] = []
+
+    def dispose(thing: Thing) -> None:
+        attempts.append(thing)
+        if len(attempts) == 1:
+            raise LookupError("busy")
+
+    registry: Registry[Thing] = Registry(dispose)
+    handle = registry.acquire("a", Thing)
+
+    with pytest.raises(LookupError):
+        handle.release()
+    other = registry.acquire("a", Thing)
+    assert other.value is handle.value
+    other.release()
+    handle.release()
+    assert attempts == [handle.value, handle.value]

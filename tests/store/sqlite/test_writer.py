@@ -24,7 +24,7 @@ class Bench:
         self.fed: list[list[Any]] = []
         file = DatabaseFile(path)
         opening = Opening(file, [FIRST], vfs=None)
-        opening.prepare(busy_timeout=1, now=lambda: 0)
+        opening.prepare(create=True, busy_timeout=1, now=lambda: 0)
 
         def open_connection(busy_timeout: float) -> apsw.Connection:
             connection = opening.open(busy_timeout, alone=True)
