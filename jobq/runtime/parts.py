@@ -18,7 +18,7 @@ from jobq.runtime.health import Bootstrap
 from jobq.runtime.heartbeat import Heartbeat
 from jobq.runtime.held import Held
 from jobq.runtime.identity import boot_id
-from jobq.runtime.leader import Leader
+from jobq.runtime.leader import Leader, SoleLeader
 from jobq.runtime.maintenance import Maintenance
 from jobq.runtime.overseer import Overseer
 from jobq.runtime.pool import Pool
@@ -45,9 +45,9 @@ class Parts:
         *,
         delegates: Any,
         around: Around | None,
-        leader: Leader,
         describe: Callable[[], RunnerRow],
         on_fatal: Callable[[], None],
+        leader: Leader | None = None,
     ) -> None:
         self._jobs = jobs
         self._delegates = delegates
@@ -60,7 +60,7 @@ class Parts:
         self.overseer = Overseer(jobs, held=held, exchange=exchange, heartbeat=self.heartbeat, trouble=trouble)
         self.maintenance = Maintenance(jobs, exchange=exchange, guard=guard, trouble=trouble)
         self.watch = Watch(jobs, held=held, exchange=exchange, trouble=trouble)
-        self.scheduler = Scheduler(jobs, leader=leader, trouble=trouble)
+        self.scheduler = Scheduler(jobs, leader=leader or SoleLeader(), trouble=trouble)
         #: In the order in which they start; leases are renewed before anything is claimed.
         self.services: tuple[Service, ...] = (
             self.heartbeat, self.overseer, self.maintenance, self.watch, self.scheduler,

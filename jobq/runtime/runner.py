@@ -23,7 +23,7 @@ from jobq.runtime.execute import ONLY_ERRORS, Around, inside_handler
 from jobq.runtime.hand import Ended
 from jobq.runtime.health import Bootstrap, Health
 from jobq.runtime.identity import new_runner_id
-from jobq.runtime.leader import Leader, SoleLeader
+from jobq.runtime.leader import Leader
 from jobq.runtime.parts import Parts
 from jobq.runtime.staffing import check_workers, threads_of
 
@@ -55,9 +55,12 @@ class Runner:
         self._workers = None if workers is None else check_workers(workers)
         self._grace = jobs.config.grace if grace is None else _check_grace(grace)
         self._parts = Parts(
-            jobs, delegates=delegates, around=around, leader=SoleLeader() if leader is None else leader,
-            describe=self._describe, on_fatal=self._on_fatal,
-        )  # fmt: skip
+            jobs,
+            delegates=delegates,
+            around=around,
+            describe=self._describe,
+            on_fatal=self._on_fatal, leader=leader,
+        )
         self._lock = threading.RLock()
         self._draining = threading.Lock()
         self._owed: list[Ended] = []
