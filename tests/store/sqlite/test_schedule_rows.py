@@ -170,6 +170,20 @@ def test_ten_years_cost_a_tick_what_a_few_slots_cost(
     assert meter.steps <= few[0] * SLACK
 
 
+def test_a_tick_is_one_transaction(bench: Workbench, meter: Meter) -> None:
+    """Jobs, guards and next runs of everything that is due are committed together, and synced."""
+    for number in range(20):
+        put(bench, f"s{number}", entries=(Entry("a"), Entry("b")))
+    bench.clock.advance(300)
+    names = [f"s{number}" for number in range(20)]
+    assert len(meter.measure(lambda: tick(bench, *names))) == 40
+
+    # The first COMMIT and the last BEGIN are the meter's own.
+    begins = [text for text in meter.statements if text.startswith(("BEGIN", "COMMIT", "PRAGMA", "SAVEPOINT"))]
+    assert begins == ["COMMIT", "PRAGMA synchronous = FULL", "BEGIN IMMEDIATE", "COMMIT", "PRAGMA synchronous = NORMAL",
+                      "BEGIN IMMEDIATE"]  # fmt: skip
+
+
 def test_a_tick_does_not_read_what_waits_or_what_was(bench: Workbench, meter: Meter) -> None:
     """Ten thousand jobs and guards cost it nothing."""
     put(bench, every=60.0)
