@@ -13,6 +13,7 @@ from jobq.errors import (
     Deferred,
     ForeignHandle,
     ForkedHandle,
+    InsideTransaction,
     InvalidTransition,
     JobCancelled,
     JobNotFound,
@@ -29,15 +30,18 @@ from jobq.errors import (
     RunnerBusy,
     ScheduleNotFound,
     SchemaTooNew,
+    StatementRefused,
     StoreBusy,
     StoreCorrupt,
     StoreError,
     StoreFull,
     StoreUnavailable,
+    TransactionEnded,
     TransientJobError,
     UnknownKind,
     WaitTimeout,
 )
+from jobq.finishing import JobTransaction
 from jobq.gate import Gate
 from jobq.handler import Handler
 from jobq.handlers import Handlers
@@ -74,7 +78,7 @@ from jobq.model.retry import RetryPolicy, RetryStrategy
 from jobq.model.schedule import CatchUp
 from jobq.model.scheduled import Dispatched, ScheduleInfo
 from jobq.newjob import NewJob
-from jobq.opening import open
+from jobq.opening import install, open
 from jobq.runtime.context import RunningJob
 from jobq.runtime.drain import Counts
 from jobq.runtime.health import Bootstrap, Health
@@ -82,6 +86,7 @@ from jobq.runtime.leader import Leader, LeaseLeader, SoleLeader
 from jobq.runtime.runner import Runner
 from jobq.store.base import Durability
 from jobq.stream import Stream
+from jobq.transacting import Snapshot, Transaction
 
 __all__ = [
     "Actor",
@@ -115,6 +120,7 @@ __all__ = [
     "Handlers",
     "Health",
     "HealthChanged",
+    "InsideTransaction",
     "InvalidTransition",
     "Job",
     "JobCancelled",
@@ -124,6 +130,7 @@ __all__ = [
     "JobState",
     "JobStateChanged",
     "JobStuck",
+    "JobTransaction",
     "JobqError",
     "KindInfo",
     "Leader",
@@ -156,7 +163,9 @@ __all__ = [
     "ScheduleNotFound",
     "ScheduleStateChanged",
     "SchemaTooNew",
+    "Snapshot",
     "SoleLeader",
+    "StatementRefused",
     "StoreBusy",
     "StoreCorrupt",
     "StoreError",
@@ -165,9 +174,12 @@ __all__ = [
     "Stream",
     "Subscription",
     "SystemClock",
+    "Transaction",
+    "TransactionEnded",
     "TransientJobError",
     "UnknownKind",
     "Verdict",
     "WaitTimeout",
+    "install",
     "open",
 ]

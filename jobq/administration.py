@@ -126,7 +126,7 @@ class Administration(Core):
             why=None if why is None else self.clean(why, argument="why"),
         )
         if changed:
-            logger.info("jobq.queue.paused", queue=queue)
+            self.blocks.after_commit(lambda: logger.info("jobq.queue.paused", queue=queue))
             self.bus.publish(QueueStateChanged(queue=queue, paused=True, at=self.clock.now()))
         return changed
 
@@ -139,7 +139,7 @@ class Administration(Core):
         self.register()
         changed = self.store.resume(check_queue(queue))
         if changed:
-            logger.info("jobq.queue.resumed", queue=queue)
+            self.blocks.after_commit(lambda: logger.info("jobq.queue.resumed", queue=queue))
             self.bus.publish(QueueStateChanged(queue=queue, paused=False, at=self.clock.now()))
         return changed
 
@@ -149,7 +149,7 @@ class Administration(Core):
         runs = self.live.of(ids)
         verdicts = self.store.cancel(ids, dry_run=dry_run)
         if not dry_run:
-            self._tell_cancelled(runs, verdicts)
+            self.blocks.after_commit(lambda: self._tell_cancelled(runs, verdicts))
         return tuple(job_id for job_id in ids if verdicts.get(job_id) is not None)
 
     def _tell_cancelled(
@@ -172,7 +172,8 @@ class Administration(Core):
         )
         self.deliver()
         if answer.ids and not dry_run:
-            logger.info("jobq.job.requeued", count=len(answer.ids), refused=len(answer.refused))
+            counts = {"count": len(answer.ids), "refused": len(answer.refused)}
+            self.blocks.after_commit(lambda: logger.info("jobq.job.requeued", **counts))
         return answer
 
 

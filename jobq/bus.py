@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any, Generic, TypeVar
 
 from jobq.arguments import check_int
+from jobq.blocks import Blocks
 from jobq.errors import ArgumentError
 from jobq.log import get_logger
 from jobq.model.events import Change, Event, JobStateChanged
@@ -45,7 +46,8 @@ class Subscription:
 class Bus:
     """What all job queues of one file in one process tell, to whoever listens; safe to use from any thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, blocks: Blocks | None = None) -> None:
+        self._blocks = blocks or Blocks()
         self._lock = threading.Lock()
         self._audience: tuple[_Target, ...] = ()
         self._routes: dict[type[Event], tuple[_Target, ...]] = {}
@@ -67,6 +69,8 @@ class Bus:
     def publish(self, event: Event) -> None:
         """Tell an event of the host's own, or one of jobq's, behind those that wait already.
 
+        Inside a transaction of this thread it is told after the commit, or not at all.
+
         Raises:
             ArgumentError: it is no :class:`Event`.
         """
@@ -80,7 +84,10 @@ class Bus:
         """
         if not isinstance(event, Event):
             raise ArgumentError("event", f"an Event is needed, not a {type(event).__name__}")
-        if self._audience:
+        block = self._blocks.mine()
+        if block is not None:
+            block.events.append(event)
+        elif self._audience:
             self._events.pending.append(event)
 
     @property
@@ -97,7 +104,11 @@ class Bus:
 
         Nothing is left behind: who delivers looks again after it let go. Called from within a listener it returns at
         once, and the event follows the current one. After a KeyboardInterrupt the next one who delivers goes on.
+        Inside a transaction of this thread it does nothing, for what listeners do would become a part of that; the end
+        of the block delivers.
         """
+        if self._blocks.mine() is not None:
+            return
         self._changes.drain()
         self._events.drain()
 

@@ -1,5 +1,6 @@
 """What every part of a job queue stands on: its store, its registrations, and the delivery of what happened."""
 
+from jobq.blocks import Blocks
 from jobq.bus import Bus
 from jobq.clock import Clock
 from jobq.config import Config
@@ -57,6 +58,11 @@ class Core:
         return self._database.bus
 
     @property
+    def blocks(self) -> Blocks:
+        """The transaction that a thread of this process keeps open on the file, shared in the same way."""
+        return self._database.blocks
+
+    @property
     def gates(self) -> Gates:
         """The gates of this process, shared in the same way."""
         return self._database.gates
@@ -84,7 +90,8 @@ class Core:
             rows = [self._row(handler) for handler in handlers]
             queues = tuple(dict.fromkeys((*(row.queue for row in rows), *self.config.queues)))
             self.store.register(rows, queues, self.handlers.retired())
-            self._registered = version
+            if self.blocks.mine() is None:  # else it may be rolled back
+                self._registered = version
 
     def policy(self, kind: str) -> RetryPolicy:
         """Return how a kind is retried: its handler's policy here, else the configuration where the kind has no row.

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from jobq import fork
+from jobq.blocks import Blocks
 from jobq.bus import Bus
 from jobq.cancellation import CancelReason
 from jobq.gate import Gates
@@ -46,7 +47,8 @@ class Database:
         self.key = os.path.realpath(path)
         #: Whether the file was there before this process opened it.
         self.existed = os.path.exists(path)
-        self.bus = Bus()
+        self.blocks = Blocks()
+        self.bus = Bus(self.blocks)
         self.gates = Gates()
         self.live = LiveRuns()
         self.users = 0
@@ -79,6 +81,7 @@ class Database:
 
     def after_fork_in_child(self) -> None:
         """Forget the parent's runs and what it has still to tell; all permits are free."""
+        self.blocks.leave()
         self.bus.after_fork()
         self.gates.after_fork()
         self.live.clear()

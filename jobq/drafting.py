@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from jobq import installation
 from jobq.arguments import (
     check_delay,
     check_id,
@@ -76,7 +77,9 @@ def _target(core: Core, item: NewJob) -> tuple[str, AnyHandler | None, object]:
     if isinstance(named, Handler):
         if handlers.is_retired(named.kind):
             raise RetiredKind(named.kind)
-        if handlers.find(named.kind) is not named:
+        # A handler that is attached nowhere enqueues on the installed job queue, with what it declares.
+        at_home = handlers.find(named.kind) or (named if installation.get() is core else None)
+        if at_home is not named:
             raise UnknownKind(named.kind, fix="Open the job queue with handlers= that hold it, or use its name.")
         return named.kind, named, item.payload
     found = _by_class(core, named, item.payload)
@@ -117,6 +120,8 @@ def _priority(item: NewJob, handler: AnyHandler | None) -> int | None:
 def _attempts(core: Core, item: NewJob, handler: AnyHandler | None) -> int | None:
     if item.max_attempts is not None:
         return check_int(item.max_attempts, argument="max_attempts", least=1)
+    if handler is not None and handler.max_attempts is not None:
+        return handler.max_attempts
     return core.config.max_attempts if handler is None else core.max_attempts(handler.kind)
 
 

@@ -1,6 +1,7 @@
 """The answer to an enqueue."""
 
 from collections.abc import Callable
+from typing import Any
 
 from jobq.model.duration import Duration
 from jobq.model.job import Job
@@ -10,7 +11,7 @@ class Enqueued:
     """A job that waits now, or that held the dedupe key already.
 
     Two answers are equal when they name the same job in the same way. The whole value of the job is built when somebody
-    looks at it.
+    looks at it. An enqueue with ``join=False`` inside a transaction is carried out after it; there all three are None.
     """
 
     __slots__ = ("_job", "_load", "_wait", "created", "id")
@@ -30,6 +31,12 @@ class Enqueued:
         self._load = load
         self._wait = wait
         self._job: Job | None = None
+
+    @classmethod
+    def later(cls, wait: Callable[[int, Duration | None], Job]) -> "Enqueued":
+        """Return the answer of an enqueue that is still to be carried out: id, created and job are None."""
+        nothing: Any = None
+        return cls(nothing, nothing, load=lambda: nothing, wait=wait)
 
     @property
     def job(self) -> Job:

@@ -19,6 +19,9 @@
     ├── LeaseLost (RuntimeError)             the lease's token is no longer the job's
     ├── WaitTimeout (TimeoutError)           the job did not end in time
     ├── NoQueueInstalled (RuntimeError)      a handler was asked to enqueue and has no job queue
+    ├── InsideTransaction (RuntimeError)     what cannot be a part of a transaction was called inside one
+    ├── TransactionEnded (RuntimeError)      a transaction was used after its end, or on another thread
+    ├── StatementRefused (ValueError)        SQL of the host's that a transaction does not carry out
     ├── QueueClosed (RuntimeError)           a verb was called after close()
     ├── RunnerBusy (RuntimeError)            a drain beside the runner's threads, or inside a handler
     ├── ForeignHandle (RuntimeError)         another SQLite library has the file open in this process
@@ -242,10 +245,51 @@ class NoQueueInstalled(JobqError, RuntimeError):
     """A handler was asked to enqueue and cannot tell on which job queue."""
 
     def __init__(self, kind: str, *, attached: int) -> None:
-        super().__init__(f"the handler of {kind!r} is attached to {attached} job queues, one is needed to enqueue")
+        super().__init__(
+            f"the handler of {kind!r} is attached to {attached} job queues, one is needed to enqueue, and none is installed"
+        )
         self.kind = kind
         self.attached = attached
-        self.fix = "Open one with jobq.open(path, handlers=...), or call jobs.enqueue(handler, payload) on it."
+        self.fix = (
+            "Call jobq.install(jobs) once at start, open one with jobq.open(path, handlers=...), or call "
+            "jobs.enqueue(handler, payload) on it."
+        )
+
+
+class InsideTransaction(JobqError, RuntimeError):
+    """A verb was called inside a transaction of this thread that cannot be a part of it; nothing was done.
+
+    What runs jobs, takes or ends leases, or waits needs commits of its own.
+    """
+
+    def __init__(self, verb: str) -> None:
+        super().__init__(f"{verb} cannot be a part of the transaction that this thread has open")
+        self.verb = verb
+        self.fix = f"Call {verb} before or after the block."
+
+
+class TransactionEnded(JobqError, RuntimeError):
+    """A transaction or snapshot was used where it cannot be: after its end, or on another thread; nothing was done."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"nothing can be done in this transaction: {why}")
+        self.why = why
+        self.fix = "Open a block with jobs.transaction() or jobs.read() on the thread that uses it, and leave it soon."
+
+
+class StatementRefused(JobqError, ValueError):
+    """A statement of the host's is not carried out in jobq's transaction or snapshot; nothing of it was written.
+
+    ``what`` names what it would do; the statement itself is not shown.
+    """
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"{what} is refused here")
+        self.what = what
+        self.fix = (
+            "The block begins and ends the transaction, blocks inside it are savepoints, jobq's verbs write its "
+            "tables; change settings of the file through a connection of your own, made with apsw."
+        )
 
 
 class QueueClosed(JobqError, RuntimeError):

@@ -6,9 +6,10 @@ from typing import Any, Generic, ParamSpec, Protocol, TypeAlias, TypedDict, Type
 
 import attrs
 
+from jobq import installation
 from jobq.arguments import check_int, check_key, check_kind, check_priority, check_queue, check_text
 from jobq.enqueued import Enqueued
-from jobq.errors import ArgumentError, ConfigError, PayloadError, ResultError
+from jobq.errors import ArgumentError, ConfigError, NoQueueInstalled, PayloadError, ResultError
 from jobq.model.duration import Duration, to_seconds
 from jobq.model.job import JSON
 from jobq.model.payload import AttrsCodec, Codec, decode, encode, encode_result
@@ -95,12 +96,23 @@ class Handler(Generic[P, R]):
         return f"<Handler of {self.kind!r}>"
 
     def enqueue(self, payload: object = None, **options: Unpack[EnqueueOptions]) -> Enqueued:
-        """Enqueue a job of this kind on the job queue that the handler is attached to.
+        """Enqueue a job of this kind on the one job queue that the handler is attached to, else on the installed one.
+
+        :func:`jobq.install` installs one; it is looked up at each call.
 
         Raises:
-            NoQueueInstalled: it is attached to none, or to several.
+            NoQueueInstalled: it is attached to none, or to several, and none is installed.
         """
-        return self.producer(self.kind).enqueue(self, payload, **options)
+        return self._producer().enqueue(self, payload, **options)
+
+    def _producer(self) -> Producer:
+        try:
+            return self.producer(self.kind)
+        except NoQueueInstalled:
+            installed: Producer | None = installation.get()
+            if installed is None:
+                raise
+            return installed
 
     def load(self, value: JSON) -> Any:
         """Return what the function is called with for a JSON payload; raises PayloadError where it does not fit."""

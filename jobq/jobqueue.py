@@ -6,6 +6,7 @@ from typing import Any, ParamSpec, TypeVar, Unpack, overload
 
 from jobq.administration import Administration
 from jobq.doctor import Doctor
+from jobq.finishing import Finishing
 from jobq.gate import Gate
 from jobq.handler import Handler, HandlerOptions
 from jobq.handlers import Handlers
@@ -18,7 +19,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class JobQueue(Producing, Administration, Leasing, Doctor):
+class JobQueue(Finishing, Producing, Administration, Leasing, Doctor):
     """One database and its verbs, as :func:`jobq.open` returns it; safe to use from any thread.
 
     It produces and administers; :class:`jobq.Runner` consumes. It starts no thread. It may be left open over a fork:
@@ -86,11 +87,13 @@ class JobQueue(Producing, Administration, Leasing, Doctor):
         Verbs then raise QueueClosed. Stop runners first.
 
         Raises:
+            InsideTransaction: this thread has a transaction open.
             StoreBusy: another thread held the writer for too long; the job queue is still open.
         """
-        store, self._store = self._store, None
-        if store is None:
+        if self._store is None:
             return
+        self.blocks.refuse("close")
+        store, self._store = self._store, None
         try:
             store.close()
         except BaseException:

@@ -29,7 +29,8 @@ class Leasing(Core):
 
     Each is synced like everything that is acknowledged to somebody. All are fenced by the lease's token alone, so a
     lease may be kept as text by one process and ended by another. A lease that lapsed is still good while nobody took
-    the job over; a superseded one raises LeaseLost and writes nothing.
+    the job over; a superseded one raises LeaseLost and writes nothing. Inside a transaction of this thread all of them raise
+    InsideTransaction.
     """
 
     def lease(
@@ -50,6 +51,7 @@ class Leasing(Core):
         seconds = self.config.lease if length is None else check_length(length, argument="length")
         name = worker_name() if worker is None else check_text(worker, argument="worker")
         count = check_int(limit, argument="limit", least=1, most=MOST_LEASES)
+        self.blocks.refuse("lease")
         self.register()
         request = ClaimRequest(
             workers=(name,) * count,
@@ -69,6 +71,7 @@ class Leasing(Core):
             LeaseLost: its token is no longer the job's.
         """
         seconds = None if length is None else check_length(length, argument="length")
+        self.blocks.refuse("extend")
         beats = self.store.extend(((_checked(lease).id, lease.token),), length=seconds, durable=True)
         if not beats:
             raise LeaseLost(lease.id)
@@ -139,6 +142,7 @@ class Leasing(Core):
         return self._settle(lease, Released())
 
     def _settle(self, lease: Lease, outcome: Outcome) -> Verdict:
+        self.blocks.refuse("the end of a lease")
         policy = self.policy(_checked(lease).job.kind)
         (settled,) = self.store.settle((Settlement(lease.id, lease.token, outcome, policy),), durable=True)
         self.deliver()

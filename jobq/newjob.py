@@ -10,8 +10,8 @@ from jobq.model.duration import Duration
 from jobq.model.job import JSON, Actor
 
 
-class EnqueueOptions(TypedDict, total=False):
-    """The keywords of ``enqueue``; one that is missing or None leaves the choice to the kind and the configuration."""
+class ChildOptions(TypedDict, total=False):
+    """The keywords of ``follow_up``; one that is missing or None is left to the kind and the configuration."""
 
     queue: str | None
     priority: int | str | None
@@ -19,11 +19,17 @@ class EnqueueOptions(TypedDict, total=False):
     run_at: datetime | None
     dedupe_key: str | None
     max_attempts: int | None
-    parent_id: int | None
     actor: Actor | str | None
     tenant_id: str | None
     subject: str | None
     meta: Mapping[str, JSON] | None
+
+
+class EnqueueOptions(ChildOptions, total=False):
+    """The keywords of ``enqueue``: those, the parent, and whether the job is a part of the thread's transaction."""
+
+    parent_id: int | None
+    join: bool
 
 
 @attrs.frozen

@@ -4,7 +4,7 @@ import os
 import random
 from collections.abc import Callable, Iterable
 
-from jobq import database
+from jobq import database, installation
 from jobq.clock import Clock, SystemClock
 from jobq.config import Config
 from jobq.database import Database
@@ -50,6 +50,20 @@ def open(
     except BaseException:
         shared.release()
         raise
+
+
+def install(jobs: JobQueue | None) -> None:
+    """Make a job queue the one on which handlers enqueue that are attached to none; None takes it back.
+
+    Do it once, when the program starts. It is looked up at each ``handler.enqueue``, so a handler may be imported, and
+    called, from anywhere. Closing the job queue does not take it back.
+
+    Raises:
+        ArgumentError: it is no job queue.
+    """
+    if jobs is not None and not isinstance(jobs, JobQueue):
+        raise ArgumentError("jobs", f"a JobQueue or None is needed, not a {type(jobs).__name__}")
+    installation.put(jobs)
 
 
 def _build(

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from functools import partial
 from itertools import islice
 
 from jobq.arguments import check_int
@@ -37,6 +38,7 @@ class Producing(Waiting):
         tenant_id: str | None = None,
         subject: str | None = None,
         meta: Mapping[str, JSON] | None = None,
+        join: bool = True,
     ) -> Enqueued:
         """Store one job and return its id; it is acknowledged, so it survives the death of this process.
 
@@ -44,6 +46,9 @@ class Producing(Waiting):
         registered class. What is not named comes from the kind, then from the configuration. ``delay`` counts from the
         insert, a negative one means now; ``run_at`` is an aware datetime. With a dedupe key that a queued or running
         job of this kind holds, that job is the answer and ``created`` is False.
+
+        Inside a transaction of this thread the job is a part of it. With ``join=False`` it is checked now and enqueued
+        when the outermost block has ended, however that ended; the answer's ``id``, ``created`` and ``job`` are None.
 
         Raises:
             ArgumentError: an option is malformed or out of range.
@@ -69,13 +74,11 @@ class Producing(Waiting):
             meta=meta,
         )
         draft = draft_of(self, item)
-        self.register()
-        (placed,) = self.store.enqueue((draft,))
-        self.deliver()
-        logger.info(
-            "jobq.job.enqueued", job_id=placed.id, kind=draft.kind, queue=draft.queue, created=placed.created
-        )
-        return self._enqueued(placed)
+        block = None if join else self.blocks.mine()
+        if block is not None:
+            block.at_end.append(lambda: self._place(draft))
+            return Enqueued.later(self.wait)
+        return self._enqueued(self._place(draft))
 
     def enqueue_many(self, items: Iterable[NewJob], *, chunk: int | None = None) -> list[Enqueued]:
         """Store many jobs in one transaction, or in one for each ``chunk`` of them; answers come in input order.
@@ -92,9 +95,22 @@ class Producing(Waiting):
             self.register()
             placed = self.store.enqueue(drafts)
             self.deliver()
-            logger.info("jobq.job.enqueued", count=len(placed), created=sum(one.created for one in placed))
+            counts = {"count": len(placed), "created": sum(one.created for one in placed)}
+            self.blocks.after_commit(partial(_tell, counts))
             answers.extend(map(self._enqueued, placed))
         return answers
+
+    def draft(self, item: NewJob) -> Draft:
+        """Check what an enqueue would be told, and return what it would store; nothing is written."""
+        return draft_of(self, item)
+
+    def _place(self, draft: Draft) -> Placed:
+        self.register()
+        (placed,) = self.store.enqueue((draft,))
+        self.deliver()
+        fields = {"job_id": placed.id, "kind": draft.kind, "queue": draft.queue, "created": placed.created}
+        self.blocks.after_commit(partial(_tell, fields))
+        return placed
 
     def _draft(self, number: int, item: NewJob) -> Draft:
         try:
@@ -105,3 +121,7 @@ class Producing(Waiting):
 
     def _enqueued(self, placed: Placed) -> Enqueued:
         return Enqueued(placed.id, placed.created, load=placed.load, wait=self.wait)
+
+
+def _tell(fields: Mapping[str, object]) -> None:
+    logger.info("jobq.job.enqueued", **fields)

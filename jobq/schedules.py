@@ -177,7 +177,8 @@ class Schedules:
         sweep = declared.swept()
         if rules or sweep:
             self._core.store.put_schedules(rules, sweep=sweep)
-        self._core.declared_version = version
+        if self._core.blocks.mine() is None:  # else it may be rolled back
+            self._core.declared_version = version
 
     def _declare(self) -> None:
         if self._core.declared_version != self._core.handlers.declared.version:

@@ -9,12 +9,11 @@ from typing import Any, NoReturn
 from jobq.cancellation import CancelToken
 from jobq.clock import Clock
 from jobq.errors import ArgumentError, NoQueueInstalled
-from jobq.handler import Producer
 from jobq.model.duration import Duration, to_seconds
 from jobq.model.instant import require_aware, shift
 from jobq.model.job import DEFAULT_ATTEMPTS, DEFAULT_QUEUE, JSON, Actor, Priority
 from jobq.model.lease import Claim
-from jobq.runtime.context import RunningJob
+from jobq.runtime.context import Host, RunningJob
 
 _MICROSECOND = timedelta(microseconds=1)
 #: Not zero, so that code which takes zero for "never" shows its fault.
@@ -70,7 +69,7 @@ class FakeClock:
 
 def running_job(
     *,
-    jobs: Producer | None = None,
+    jobs: Host | None = None,
     clock: Clock | None = None,
     delegates: Any = None,
     time_limit: Duration | None = None,
@@ -93,8 +92,8 @@ def running_job(
     """Return a run as a handler gets it, for a unit test that calls the handler itself.
 
     Nothing is claimed and nothing settled. Its token is asked to stop with ``job.cancel_token.request(reason)``, or by
-    ``time_limit`` on ``clock``, a FakeClock unless given. ``job.enqueue`` enqueues on ``jobs``, and raises
-    NoQueueInstalled without one.
+    ``time_limit`` on ``clock``, a FakeClock unless given. What enqueues, ``follow_up`` and
+    ``transaction`` use ``jobs``, and raise NoQueueInstalled without one.
     """
     claim = Claim(
         id=id,
@@ -129,5 +128,7 @@ class _NoQueue:
     def __init__(self, kind: str) -> None:
         self._kind = kind
 
-    def enqueue(self, kind_or_payload: object, payload: object = None, **options: object) -> NoReturn:
+    def enqueue(self, *arguments: object, **options: object) -> NoReturn:
         raise NoQueueInstalled(self._kind, attached=0)
+
+    draft = finish = enqueue

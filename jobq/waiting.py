@@ -27,9 +27,11 @@ class Waiting(Lookups):
 
         Raises:
             WaitTimeout: the job has not ended within ``timeout``; it goes on.
+            InsideTransaction: this thread has a transaction open, which the job may wait for.
             JobNotFound: no job has this id, or it was removed meanwhile.
         """
         check_id(job_id)
+        self.blocks.refuse("wait")
         seconds = None if timeout is None else max(0.0, to_seconds(timeout, argument="timeout"))
         deadline = None if seconds is None else time.monotonic() + seconds
         with self._ending(job_id) as ended:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import attrs
 
+from jobq.model.draft import Draft
 from jobq.model.job import Job
 from jobq.model.outcome import Outcome
 from jobq.model.retry import RetryPolicy
@@ -93,6 +94,8 @@ class Settlement(NamedTuple):
     token: str
     outcome: Outcome
     policy: RetryPolicy = RetryPolicy()
+    #: Inserted in the same transaction, if the run succeeded.
+    follow_ups: tuple[Draft, ...] = ()
 
 
 class Settled(NamedTuple):
@@ -106,6 +109,8 @@ class Settled(NamedTuple):
     #: What the row now says: the text and the code of a failure.
     error: str | None = None
     reason: str | None = None
+    #: The follow-ups that were left out: the kind of each, and the name of the error.
+    refused: tuple[tuple[str, str], ...] = ()
 
 
 class Beat(NamedTuple):

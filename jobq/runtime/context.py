@@ -1,17 +1,37 @@
 """What a handler sees of the run it is in."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol, Unpack
 
 from jobq.cancellation import CancelToken
 from jobq.enqueued import Enqueued
+from jobq.errors import TransactionEnded
+from jobq.finishing import JobTransaction
 from jobq.handler import Producer
 from jobq.log import Logger, get_logger
+from jobq.model.draft import Draft
 from jobq.model.duration import Duration
 from jobq.model.job import JSON, Actor
-from jobq.model.lease import Claim
+from jobq.model.lease import Claim, Settled
 from jobq.model.payload import decode
+from jobq.newjob import ChildOptions, NewJob
+
+
+class Host(Producer, Protocol):
+    """A job queue, as far as a run needs one."""
+
+    def draft(self, item: NewJob) -> Draft:
+        """Check a job that is to be enqueued later."""
+        ...
+
+    def finish(
+        self, claim: Claim, follow_ups: Callable[[], tuple[Draft, ...]], note: Callable[[Settled | None], None]
+    ) -> AbstractContextManager[JobTransaction]:
+        """Open a transaction that settles a run."""
+        ...
+
 
 _NO_META: Mapping[str, JSON] = {}
 
@@ -23,9 +43,11 @@ class RunningJob:
     everything else is built when somebody looks at it.
     """
 
-    __slots__ = ("_jobs", "_log", "_meta", "cancel_token", "claim", "delegates", "error")
+    __slots__ = (
+        "_jobs", "_log", "_meta", "cancel_token", "claim", "delegates", "error", "follow_ups", "settled",
+    )  # fmt: skip
 
-    def __init__(self, claim: Claim, *, jobs: Producer, cancel_token: CancelToken, delegates: Any = None) -> None:
+    def __init__(self, claim: Claim, *, jobs: Host, cancel_token: CancelToken, delegates: Any = None) -> None:
         #: The raw columns of the claim.
         self.claim = claim
         #: Asks the handler to stop.
@@ -34,6 +56,10 @@ class RunningJob:
         self.delegates = delegates
         #: What the handler raised; known once the run is over.
         self.error: BaseException | None = None
+        #: What :meth:`follow_up` has collected.
+        self.follow_ups: tuple[Draft, ...] = ()
+        #: What the run ended as, once :meth:`transaction` has written it.
+        self.settled: Settled | None = None
         self._jobs = jobs
         self._meta: Mapping[str, JSON] | None = None
         self._log: Logger | None = None
@@ -137,11 +163,13 @@ class RunningJob:
         tenant_id: str | None = None,
         subject: str | None = None,
         meta: Mapping[str, JSON] | None = None,
+        join: bool = True,
     ) -> Enqueued:
         """Enqueue a child of this job; it is committed at once, whatever becomes of this run.
 
-        It names this job as its parent and inherits actor, tenant and priority unless told otherwise. The rest, and
-        what is raised, is as in :meth:`jobq.JobQueue.enqueue`.
+        Inside a transaction of this thread it is a part of that, unless ``join`` is False. It names this job as its
+        parent and inherits actor, tenant and priority unless told otherwise. The rest, and what is raised, is as in
+        :meth:`jobq.JobQueue.enqueue`.
         """
         return self._jobs.enqueue(
             kind_or_payload,
@@ -157,7 +185,54 @@ class RunningJob:
             tenant_id=self.claim.tenant_id if tenant_id is None else tenant_id,
             subject=subject,
             meta=meta,
+            join=join,
         )
+
+    def follow_up(self, kind_or_payload: Any, payload: Any = None, **options: Unpack[ChildOptions]) -> None:
+        """Enqueue a child in the same transaction as this job's success, or not at all.
+
+        It is checked now, and what is raised is as in :meth:`enqueue`, as is what is inherited. When the run is settled
+        this job ends first, then its follow-ups are made in order; ``delay`` counts from then, and a job may follow
+        itself under its own dedupe key. A key that another job holds by then makes no job. Where jobq refuses one then,
+        because a job of another kind holds its key or its kind was retired, this job has succeeded all the same, and
+        the refusal is logged.
+
+        Raises:
+            TransactionEnded: :meth:`transaction` has settled this run already.
+        """
+        self._refuse_settled()
+        claim = self.claim
+        named = {name: value for name, value in options.items() if value is not None}
+        inherited = {"priority": claim.priority, "actor": claim.actor, "tenant_id": claim.tenant_id, **named}
+        item = NewJob(kind_or_payload, payload, parent_id=claim.id, **inherited)  # type: ignore[arg-type]
+        self.follow_ups = (*self.follow_ups, self._jobs.draft(item))
+
+    @contextmanager
+    def transaction(self) -> Iterator[JobTransaction]:
+        """Open one transaction for the handler's rows and the success of this job; leaving it settles the run.
+
+        The rows, the result (``tx.result(value)``), the follow-ups and what this thread enqueues meanwhile are
+        committed together, synced, if this run still has its lease. A mere cancel request does not hinder it. An
+        exception that leaves the block rolls all of it back and the run goes on. Keep it short: other writers wait.
+        Leave the handler soon after it: what it returns is ignored, and what it raises is only logged.
+
+        Raises:
+            LeaseLost: somebody else has the job by now; nothing was written.
+            ResultError: the result is refused; nothing was written.
+            InsideTransaction: this thread has a transaction open.
+            TransactionEnded: an earlier one has settled this run already.
+            StoreError: as :meth:`jobq.JobQueue.transaction`.
+        """
+        self._refuse_settled()
+        with self._jobs.finish(self.claim, lambda: self.follow_ups, self._note) as transaction:
+            yield transaction
+
+    def _note(self, settled: Settled | None) -> None:
+        self.settled = settled
+
+    def _refuse_settled(self) -> None:
+        if self.settled is not None:
+            raise TransactionEnded("it has settled this run already")
 
 
 def bindings(claim: Claim) -> dict[str, object]:

@@ -29,7 +29,8 @@ class Exchange:
         """Write down how runs ended; the answer has the order of the runs, superseded ones included."""
         if not ended:
             return []
-        settled = self._jobs.store.settle(self._settlements(ended), durable=False)
+        open_runs = self._settlements(ended)
+        settled = _merged(ended, self._jobs.store.settle(open_runs, durable=False) if open_runs else [])
         self.note(ended, settled)
         return settled
 
@@ -39,7 +40,7 @@ class Exchange:
         The bus comes last: whoever hears that a job runs can cancel it, who hears that it ended finds its permit free.
         """
         if ended:
-            keys = [(claim.id, claim.token) for claim, _, _ in ended]
+            keys = [(claim.id, claim.token) for claim, *_ in ended]
             self._held.lose(key for key, one in zip(keys, settled, strict=True) if one.verdict == Verdict.SUPERSEDED)
             self._held.drop(keys)
             report(zip(ended, settled, strict=True))
@@ -68,10 +69,10 @@ class Exchange:
         claims: list[Claim] = []
         try:
             request = self._request(workers, queues, hand, taken)
-            settled, claims = self._jobs.store.settle_and_claim(self._settlements(ended), request, durable=False)
+            answers, claims = self._jobs.store.settle_and_claim(self._settlements(ended), request, durable=False)
         finally:
             self.permits.put_back(taken, claims)
-        return settled, claims
+        return _merged(ended, answers), claims
 
     def request(self, queues: tuple[str, ...] | None) -> ClaimRequest:
         """Return what a claim could take now: what a watcher looks for."""
@@ -126,8 +127,15 @@ class Exchange:
 
     def _settlements(self, ended: Sequence[Ended]) -> list[Settlement]:
         return [
-            Settlement(claim.id, claim.token, outcome)
-            if isinstance(outcome, Succeeded)
-            else Settlement(claim.id, claim.token, outcome, self._jobs.policy(claim.kind))
-            for claim, outcome, _ in ended
+            Settlement(one.claim.id, one.claim.token, one.outcome, follow_ups=one.follow_ups)
+            if isinstance(one.outcome, Succeeded)
+            else Settlement(one.claim.id, one.claim.token, one.outcome, self._jobs.policy(one.claim.kind))
+            for one in ended
+            if one.settled is None
         ]
+
+
+def _merged(ended: Sequence[Ended], answers: Sequence[Settled]) -> list[Settled]:
+    """Return the answers in the order of the runs, those that had settled themselves included."""
+    others = iter(answers)
+    return [next(others) if one.settled is None else one.settled for one in ended]

@@ -10,6 +10,7 @@ from jobq.clock import Clock
 from jobq.errors import JobCancelled, PayloadError, ResultError
 from jobq.failures import outcome_of, unrecoverable
 from jobq.handler import AnyHandler
+from jobq.log import get_logger
 from jobq.model.outcome import Outcome, Succeeded
 from jobq.model.payload import decode
 from jobq.model.redact import Redactor
@@ -22,6 +23,8 @@ Around = Callable[[], AbstractContextManager[Any]]
 EVERYTHING: tuple[type[BaseException], ...] = (BaseException,)
 #: What does on the thread of a caller, who wants Ctrl-C and a failing test to get through.
 ONLY_ERRORS: tuple[type[BaseException], ...] = (Exception, JobCancelled)
+
+logger = get_logger(__name__)
 
 _NO_RESULT = Succeeded()
 _thread = threading.local()
@@ -60,6 +63,12 @@ class Executor:
             return self._run(job, handler)
         except self._caught as error:
             job.error = error
+            if job.settled is not None:
+                # What it ended as is written already.
+                logger.warning("jobq.handler.failed", **bindings(job.claim), error=type(error).__name__)
+                return _NO_RESULT
+            if isinstance(error, ResultError):
+                return unrecoverable(error, "bad_result", self._redactor)
             return outcome_of(error, job.cancel_token.reason, now=self._clock.now, redactor=self._redactor)
         finally:
             _thread.depth -= 1
@@ -75,13 +84,9 @@ class Executor:
             returned = handler.function(payload, job) if handler.wants_job else handler.function(payload)
         else:
             returned = self._call_within(job, handler, payload)
-        if returned is None and handler.result_type is None:
+        if job.settled is not None or (returned is None and handler.result_type is None):
             return _NO_RESULT
-        try:
-            return Succeeded(handler.encode_result(returned, limit=self._result_limit))
-        except ResultError as error:
-            job.error = error
-            return unrecoverable(error, "bad_result", self._redactor)
+        return Succeeded(handler.encode_result(returned, limit=self._result_limit))
 
     def _call_within(self, job: RunningJob, handler: AnyHandler, payload: Any) -> Any:
         """Call the handler inside ``around()``, with its ids on the log lines of a configured structlog."""

@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from jobq.cancellation import CancelReason
-from jobq.model.lease import Claim
+from jobq.model.draft import Draft
+from jobq.model.lease import Claim, Settled
 from jobq.model.outcome import Outcome, Released
 from jobq.runtime.context import RunningJob
 
@@ -21,6 +22,10 @@ class Ended(NamedTuple):
     outcome: Outcome
     #: Seconds on the monotonic clock; None for a job that was never started.
     ran: float | None = None
+    #: To be inserted with the success.
+    follow_ups: tuple[Draft, ...] = ()
+    #: What the run has been settled as already, by itself.
+    settled: Settled | None = None
 
 
 #: In seconds: handlers this short on average let a hand grow, a single one this long ends hands for a while, and no
@@ -110,7 +115,7 @@ class Hand:
         """Take the current run, if any, with ``outcome``: its thread may go on, and settles nothing any more."""
         with self._lock:
             job, self.current = self.current, None
-        return [] if job is None else [Ended(job.claim, outcome, 0.0)]
+        return [] if job is None else [Ended(job.claim, outcome, 0.0, settled=job.settled)]
 
     def request(self, reason: CancelReason) -> bool:
         """Ask for the unstarted jobs back, for one of them is to stop before it began."""

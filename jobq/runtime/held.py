@@ -58,6 +58,8 @@ class Held:
             return False
         job = hand.current
         if job is not None and (job.claim.id, job.claim.token) == key:
+            if job.settled is not None:
+                return False  # it has settled itself: its lease is not lost but over
             return job.cancel_token.request(reason)
         if hand.unstarted:
             hand.request(reason)

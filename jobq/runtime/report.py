@@ -16,6 +16,8 @@ def report(pairs: Iterable[tuple[Ended, Settled]]) -> None:
     """Log what each settled run came to."""
     quiet = not logger.enabled("info")
     for ended, settled in pairs:
+        for kind, error in settled.refused:
+            logger.warning("jobq.followup.refused", job_id=ended.claim.id, kind=kind, error=error)
         if quiet and settled.verdict == Verdict.SUCCEEDED:
             continue
         _report(ended, settled)

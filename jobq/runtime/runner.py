@@ -150,6 +150,7 @@ class Runner:
 
         Raises:
             RunnerBusy: the runner's threads run, another thread drains it, or this is inside a handler.
+            InsideTransaction: it is inside a transaction.
             ArgumentError: ``until`` with a clock that moves by itself.
         """
         most = None if limit is None else check_int(limit, argument="limit", least=0)
@@ -213,6 +214,7 @@ class Runner:
 
     @contextmanager
     def _on_this_thread(self) -> Iterator[None]:
+        self._jobs.blocks.refuse("drain")
         if inside_handler():
             raise RunnerBusy("it was asked from within a handler")
         if self._crew is not None and self._crew.running:

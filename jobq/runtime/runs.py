@@ -6,7 +6,7 @@ from typing import Any
 from jobq.cancellation import CancelToken
 from jobq.jobqueue import JobQueue
 from jobq.model.lease import Claim
-from jobq.model.outcome import Released
+from jobq.model.outcome import Released, Succeeded
 from jobq.runtime.context import RunningJob
 from jobq.runtime.execute import Executor
 from jobq.runtime.hand import Ended
@@ -48,4 +48,5 @@ class Runs:
             outcome = Released() if handler is None else self._executor.run(job, handler)
         finally:
             self._permits.release(claim)
-        return Ended(claim, outcome, self._jobs.clock.monotonic() - token.started)
+        follow_ups = job.follow_ups if isinstance(outcome, Succeeded) else ()
+        return Ended(claim, outcome, self._jobs.clock.monotonic() - token.started, follow_ups, job.settled)

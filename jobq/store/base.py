@@ -15,12 +15,14 @@ from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
+from jobq.model.draft import Draft as Draft
 from jobq.model.effects import Verdict
 from jobq.model.finding import Finding
 from jobq.model.job import JSON, Actor, Job, JobInfo, JobState, KindInfo, LoggedChange, QueueInfo, Requeued, Run
 from jobq.model.lease import Beat, Claim, ClaimRequest, Settled, Settlement
 from jobq.model.runner import Outlook as Outlook
 from jobq.model.runner import RunnerRow as RunnerRow
+from jobq.store.hosting import HostStore
 from jobq.store.scheduling import ScheduleStore
 
 
@@ -34,32 +36,6 @@ class Durability(StrEnum):
     FULL = "full"
     BALANCED = "balanced"
     RELAXED = "relaxed"
-
-
-class Draft(NamedTuple):
-    """One job to be inserted. ``delay`` (seconds) counts from the insert; ``run_at`` wins.
-
-    Queue, priority, attempts and deferrals that are None are as the kind's last registration says, by default
-    "default", 50, five and no limit.
-    """
-
-    kind: str
-    queue: str | None
-    payload: str
-    priority: int | None
-    max_attempts: int | None
-    max_deferrals: int | None = None
-    delay: float = 0.0
-    run_at: datetime | None = None
-    dedupe_key: str | None = None
-    parent_id: int | None = None
-    actor: str = Actor.SYSTEM.value
-    tenant_id: str | None = None
-    subject: str | None = None
-    meta: str | None = None
-    schedule: str | None = None
-    slot: datetime | None = None
-    catch_up: bool = False
 
 
 class Placed(NamedTuple):
@@ -96,7 +72,7 @@ class Filter(NamedTuple):
     before: int | None = None  #: Only ids below this one: the next page.
 
 
-class Store(ScheduleStore, Protocol):
+class Store(ScheduleStore, HostStore, Protocol):
     """The verbs. Every implementation passes ``tests/store``."""
 
     def register(self, kinds: Sequence[KindRow], queues: Sequence[str], retired: Sequence[str]) -> None:
@@ -127,7 +103,12 @@ class Store(ScheduleStore, Protocol):
         """
 
     def settle(self, settlements: Sequence[Settlement], *, durable: bool) -> list[Settled]:
-        """Write the end of each run whose token is still its job's; leave every other row alone."""
+        """Write the end of each run whose token is still its job's; leave every other row alone.
+
+        The follow-ups of a run that succeeded are inserted right after its job has ended, in order, as `enqueue` does.
+        One that is refused (another kind holds its key, its kind is retired) is left out and named in the answer; it
+        undoes nothing. A run that is superseded, or did not succeed, has no follow-ups.
+        """
 
     def settle_and_claim(
         self, settlements: Sequence[Settlement], request: ClaimRequest, *, durable: bool

@@ -5,7 +5,8 @@ and none over a fork.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TypeVar
 
 import apsw
@@ -13,11 +14,13 @@ import apsw
 from jobq import fork
 from jobq.errors import ForkedHandle, QueueClosed, StoreBusy
 from jobq.model.events import Change
+from jobq.store.hosting import Reading
 from jobq.store.sqlite import connection as connections
 from jobq.store.sqlite import foreign, inherited, migrate, upkeep
 from jobq.store.sqlite.building import building
 from jobq.store.sqlite.connection import DatabaseFile
 from jobq.store.sqlite.faults import reraise
+from jobq.store.sqlite.hosted import Hosted, Snapshot
 from jobq.store.sqlite.migrate import Migration
 from jobq.store.sqlite.opening import Opening
 from jobq.store.sqlite.readers import Readers
@@ -69,6 +72,7 @@ class Engine:
         self._readers = Readers(self._file, self._open_reader)
         self._watch = Watch(self._file, self._open_reader)
         self._fork_ticket: Ticket | None = None
+        self._hosted: Hosted | None = None
         with building.opening(self.path):
             self._opening.prepare(create=create, busy_timeout=busy_timeout, now=now)
             fork.register(self)
@@ -83,13 +87,56 @@ class Engine:
         store error nothing of it is written, unless ``outcome_unknown`` says so.
         """
         self._check_open()
+        if (hosted := self.mine) is not None:
+            return hosted.join(operation)
         result: T = self._writer.write(operation, sync=sync, busy_timeout=busy_timeout)
         return result
 
     def read(self, operation: Callable[[apsw.Connection], T], *, busy_timeout: float) -> T:
         """Carry out an operation that only reads, on one snapshot."""
         self._check_open()
+        if (hosted := self.mine) is not None:
+            return hosted.read(operation)
         return self._readers.read(operation, busy_timeout=busy_timeout)
+
+    @property
+    def mine(self) -> Hosted | None:
+        """The transaction that the calling thread keeps open; its reads and writes join it."""
+        return self._hosted if self._hosted is not None and self._writer.is_mine else None
+
+    @contextmanager
+    def transaction(
+        self, *, sync: bool, busy_timeout: float, on_commit: Callable[[], None], on_blocked: Callable[[], None]
+    ) -> Iterator[Hosted]:
+        """Keep a transaction open for the calling thread, as :meth:`Writer.keep`; inside another it is a savepoint."""
+        self._check_open()
+        if (outer := self.mine) is not None:
+            with outer.nested() as inner:
+                yield inner
+            return
+        keep = self._writer.keep
+        with keep(sync=sync, busy_timeout=busy_timeout, on_commit=on_commit, on_blocked=on_blocked) as group:
+            hosted = self._hosted = Hosted(group, self._file)
+            try:
+                yield hosted
+                hosted.check()
+            finally:
+                hosted.end()
+                self._hosted = None
+
+    @contextmanager
+    def snapshot(self, *, busy_timeout: float) -> Iterator[Reading]:
+        """Keep one snapshot open for the calling thread; inside its transaction it is what that sees."""
+        self._check_open()
+        if (outer := self.mine) is not None:
+            yield outer.look
+            return
+        with self._readers.snapshot(busy_timeout=busy_timeout) as connection:
+            seen = Snapshot(connection, self._file)
+            try:
+                yield seen.execute
+            finally:
+                seen.end()
 
     def data_version(self) -> int:
         """Return a number that changes whenever anybody committed, in this process or another."""
@@ -102,6 +149,8 @@ class Engine:
         Does nothing where others are at work just then. Raises a store error when the disk does not take it.
         """
         self._check_open()
+        if self.mine is not None:
+            return
         try:
             ticket = self._writer.hold(busy_timeout=upkeep.RESET_WITHIN)
         except StoreBusy:
@@ -181,7 +230,7 @@ class Engine:
 
     def after_fork_in_child(self) -> None:
         """Replace the locks; refuse to work where a handle on the file could not be closed."""
-        self._fork_ticket = None
+        self._fork_ticket = self._hosted = None
         left_open = [*self._writer.start_over(), *self._watch.start_over(), *self._readers.start_over()]
         inherited.keep(left_open)
         self._file.adopt_process(spoiled=bool(left_open) or inherited.has(self.path))

@@ -4,6 +4,7 @@ Each rider is a savepoint, because its operation may fail half way; the leader c
 """
 
 import time
+from collections.abc import Callable
 
 import apsw
 
@@ -23,7 +24,8 @@ class Group:
     """One transaction on the writing connection, and who shares it."""
 
     __slots__ = (
-        "committed", "committing", "connection", "failure", "fed", "file", "leader", "riders", "spoiled", "synced",
+        "committed", "committing", "connection", "failure", "fed", "file", "leader", "on_commit", "riders", "spoiled",
+        "synced",
     )  # fmt: skip
 
     def __init__(self, connection: apsw.Connection, file: DatabaseFile, leader: Ticket, *, synced: bool) -> None:
@@ -37,6 +39,8 @@ class Group:
         self.fed = False
         #: What ended the transaction; everybody who shared it gets this error.
         self.failure: Exception | None = None
+        #: Called after the commit and still under the lock, so it must do no more than keep something.
+        self.on_commit: Callable[[], None] | None = None
         #: Whether the connection must be closed, because a statement on it would stay unfinished.
         self.spoiled = False
 

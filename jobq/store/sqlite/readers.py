@@ -6,7 +6,8 @@ warm caches are used. Each read runs in one transaction, so its statements see o
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from threading import get_ident
 from typing import TypeVar
 
@@ -72,6 +73,25 @@ class Readers:
                 self._take_back(loan)
                 raise
 
+    @contextmanager
+    def snapshot(self, *, busy_timeout: float) -> Iterator[apsw.Connection]:
+        """Lend a connection in a read transaction that begins now, for as long as the block runs."""
+        loan = _Loan()
+        try:
+            try:
+                connection = self._begin(loan, busy_timeout)
+                # The first read takes the snapshot, not BEGIN.
+                connection.execute("SELECT 1 FROM sqlite_schema").fetchall()
+            except apsw.Error as exc:
+                reraise(exc, self._file.path, errno=0 if loan.connection is None else loan.connection.system_errno)
+            yield connection
+        finally:
+            try:
+                self._take_back(loan)
+            except BaseException:
+                self._take_back(loan)
+                raise
+
     def pause(self, *, until: float) -> bool:
         """Wait until nobody reads, close the idle connections and let nobody in; False where that takes too long.
 
@@ -110,16 +130,20 @@ class Readers:
             self._close_idle()
 
     def _read(self, loan: _Loan, operation: Callable[[apsw.Connection], T], busy_timeout: float) -> T:
-        connection = self._lend(loan, busy_timeout)
-        self._file.check()
-        connection.set_busy_timeout(connections.milliseconds(busy_timeout))
-        connection.execute("BEGIN")
+        connection = self._begin(loan, busy_timeout)
         result = operation(connection)
         self._file.check_process()
         connection.execute("COMMIT")
         if connection.txn_state("main") != apsw.SQLITE_TXN_NONE:
             raise RuntimeError("a read left a statement open")
         return result
+
+    def _begin(self, loan: _Loan, busy_timeout: float) -> apsw.Connection:
+        connection = self._lend(loan, busy_timeout)
+        self._file.check()
+        connection.set_busy_timeout(connections.milliseconds(busy_timeout))
+        connection.execute("BEGIN")
+        return connection
 
     def _lend(self, loan: _Loan, busy_timeout: float) -> apsw.Connection:
         with self._lock:

@@ -7,7 +7,9 @@ from typing import Any, NamedTuple
 
 import apsw
 
+from jobq.errors import DedupeConflict, JobNotFound, RetiredKind
 from jobq.log import get_logger
+from jobq.model.draft import Draft
 from jobq.model.effects import Decision, Facts, Verdict
 from jobq.model.events import Change
 from jobq.model.job import JobState
@@ -15,7 +17,7 @@ from jobq.model.lease import Beat, Settled, Settlement
 from jobq.model.outcome import Expired
 from jobq.model.retry import RetryPolicy
 from jobq.model.state_machine import settle as decide
-from jobq.store.sqlite import rows, texts
+from jobq.store.sqlite import enqueue, rows, texts
 
 log = get_logger(__name__)
 
@@ -95,7 +97,7 @@ def settle(
 ) -> list[Settled]:
     """Settle each run; an old token is answered with SUPERSEDED and leaves its row alone."""
     settled = []
-    for job_id, token, outcome, policy in settlements:
+    for job_id, token, outcome, policy, follow_ups in settlements:
         found = read(conn, job_id)
         decision = None
         if found is not None and found[0].token == token:
@@ -104,8 +106,25 @@ def settle(
             settled.append(Settled(job_id, Verdict.SUPERSEDED))
             continue
         write(conn, changes, *found, decision, now=now)
-        settled.append(Settled(job_id, decision.verdict, decision.run_at, decision.last_error, decision.reason))
+        succeeded = follow_ups and decision.verdict is Verdict.SUCCEEDED
+        refused = _follow(conn, changes, follow_ups, now) if succeeded else ()
+        settled.append(
+            Settled(job_id, decision.verdict, decision.run_at, decision.last_error, decision.reason, refused)
+        )
     return settled
+
+
+def _follow(
+    conn: apsw.Connection, changes: list[Change], follow_ups: Sequence[Draft], now: datetime
+) -> tuple[tuple[str, str], ...]:
+    """Insert follow-ups one by one; what jobq refuses undoes neither the success nor the others."""
+    refused = []
+    for draft in follow_ups:
+        try:
+            enqueue.enqueue(conn, changes, (draft,), now=now)
+        except (DedupeConflict, RetiredKind, JobNotFound) as error:
+            refused.append((draft.kind, type(error).__name__))
+    return tuple(refused)
 
 
 def read(conn: apsw.Connection, job_id: int) -> tuple[Subject, Facts] | None:

@@ -1,6 +1,7 @@
 """One job queue's way into the engine: its clock, its durability and its patience."""
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import TypeVar
 
@@ -8,7 +9,9 @@ import apsw
 
 from jobq.model.events import Change
 from jobq.store.base import Durability
+from jobq.store.hosting import Reading
 from jobq.store.sqlite.engine import Engine
+from jobq.store.sqlite.hosted import Hosted
 
 T = TypeVar("T")
 
@@ -33,9 +36,26 @@ class Transactions:
         self._durability = durability
         self._busy_timeout = busy_timeout
 
+    def transaction(
+        self, *, on_commit: Callable[[], None], on_blocked: Callable[[], None]
+    ) -> AbstractContextManager[Hosted]:
+        """Keep a transaction open for the calling thread."""
+        return self.engine.transaction(
+            sync=self._synced(durable=True),
+            busy_timeout=self._busy_timeout,
+            on_commit=on_commit,
+            on_blocked=on_blocked,
+        )
+
+    def snapshot(self) -> AbstractContextManager[Reading]:
+        """Keep a snapshot open for the calling thread."""
+        return self.engine.snapshot(busy_timeout=self._busy_timeout)
+
     def _write(self, operation: Callable[[apsw.Connection, list[Change]], T], *, durable: bool = True) -> T:
-        sync = self._durability is Durability.FULL or (durable and self._durability is Durability.BALANCED)
-        return self.engine.write(operation, sync=sync, busy_timeout=self._busy_timeout)
+        return self.engine.write(operation, sync=self._synced(durable=durable), busy_timeout=self._busy_timeout)
 
     def _read(self, operation: Callable[[apsw.Connection], T]) -> T:
         return self.engine.read(operation, busy_timeout=self._busy_timeout)
+
+    def _synced(self, *, durable: bool) -> bool:
+        return self._durability is Durability.FULL or (durable and self._durability is Durability.BALANCED)

@@ -7,7 +7,8 @@ change it inside a transaction; a rider that needs a sync never shares a commit 
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from threading import get_ident
 from typing import Any
 
@@ -24,8 +25,7 @@ from jobq.store.sqlite.turn import Operation, Overdue, State, Ticket, Turn
 class Writer:
     """Runs operations in IMMEDIATE transactions, in the order in which their threads came.
 
-    The steps (take the turn, begin, carry out, commit, give back) are separate methods, so that a transaction that one
-    thread keeps open over several calls can be built from them.
+    :meth:`write` does it in one call; :meth:`keep` leaves the transaction open for the calling thread meanwhile.
     """
 
     def __init__(
@@ -43,6 +43,8 @@ class Writer:
         self._synced: bool | None = None
         #: The thread that holds the turn.
         self._leader = 0
+        #: Told when a thread waited in vain; set by the thread that keeps a transaction open.
+        self._on_blocked: Callable[[], None] | None = None
 
     @property
     def is_open(self) -> bool:
@@ -86,6 +88,41 @@ class Writer:
                 del ticket
         return ticket.result
 
+    @contextmanager
+    def keep(
+        self, *, sync: bool, busy_timeout: float, on_commit: Callable[[], None], on_blocked: Callable[[], None]
+    ) -> Iterator[Group]:
+        """Keep a transaction open for the calling thread while the block runs; nobody rides in it, others wait.
+
+        It is committed at the end of the block, and rolled back when the block ends by an exception, which goes
+        through as it is. ``on_commit`` is called after the commit and still under the lock; ``on_blocked`` by a thread
+        that waited in vain.
+        """
+        turn, ticket = self._turn, Ticket(None, sync=sync, deadline=time.monotonic() + busy_timeout)
+        try:
+            self._enter(turn, ticket)
+            self._leader = get_ident()
+            group = Group(self.connection(ticket.deadline - time.monotonic()), self._file, ticket, synced=sync)
+            group.on_commit = on_commit
+            try:
+                self._step(group, lambda: self._begin(group))
+                self._on_blocked = on_blocked
+                yield group
+                self._step(group, group.commit)
+            finally:
+                self._on_blocked = None
+                try:
+                    self._settle(turn, group)
+                except BaseException:
+                    self._settle(turn, group)
+                    raise
+        finally:
+            try:
+                self._leave(turn, ticket)
+            except BaseException:
+                self._leave(turn, ticket)
+                raise
+
     def hold(self, *, busy_timeout: float) -> Ticket:
         """Take the turn without a transaction and without riders; StoreBusy when it is not free in time."""
         ticket = Ticket(None, sync=False, deadline=time.monotonic() + busy_timeout)
@@ -128,6 +165,7 @@ class Writer:
         self._turn.thaw()
         self._turn = Turn()
         self._leader = 0
+        self._on_blocked = None
         connection, self._connection = self._connection, None
         return [] if connection is None else [connection]
 
@@ -137,6 +175,9 @@ class Writer:
         try:
             return turn.enter(ticket)
         except Overdue:
+            on_blocked = self._on_blocked
+            if on_blocked is not None:
+                on_blocked()
             detail = "another thread of this process held the writer"
             raise StoreBusy(self._file.path, detail, code=apsw.SQLITE_BUSY) from None
 
@@ -166,6 +207,15 @@ class Writer:
                 self._settle(turn, group)
                 raise
 
+    def _step(self, group: Group, step: Callable[[], None]) -> None:
+        try:
+            step()
+        except Exception as exc:
+            fault = group.fail(exc)
+            if fault is exc:
+                raise
+            raise fault from exc
+
     def _begin(self, group: Group) -> None:
         if group.synced is not self._synced:
             # Unknown until it is done: a commit must never be taken for synced when it is not.
@@ -184,6 +234,8 @@ class Writer:
                 changes = group.changes()
                 if changes:
                     self._feed(changes)
+                if group.on_commit is not None:
+                    group.on_commit()
                 group.fed = True
         finally:
             group.answer(turn)
