@@ -246,7 +246,7 @@ class NoQueueInstalled(JobqError, RuntimeError):
 
     def __init__(self, kind: str, *, attached: int) -> None:
         super().__init__(
-            f"the handler of {kind!r} is attached to {attached} job queues, one is needed to enqueue, and none is installed"
+            f"the handler of {kind!r} is attached to {attached} job queues, one is needed to enqueue; none is installed"
         )
         self.kind = kind
         self.attached = attached

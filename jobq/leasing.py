@@ -29,8 +29,8 @@ class Leasing(Core):
 
     Each is synced like everything that is acknowledged to somebody. All are fenced by the lease's token alone, so a
     lease may be kept as text by one process and ended by another. A lease that lapsed is still good while nobody took
-    the job over; a superseded one raises LeaseLost and writes nothing. Inside a transaction of this thread all of them raise
-    InsideTransaction.
+    the job over; a superseded one raises LeaseLost and writes nothing. Inside a transaction of this
+    thread all of them raise InsideTransaction.
     """
 
     def lease(

@@ -119,16 +119,16 @@ class Stores(ABC):
         self._closers: list[Callable[[], None]] = []
 
     @abstractmethod
-    def open(self, *, now: Callable[[], datetime] | None = None) -> Store:
+    def open(self, *, now: Callable[[], datetime] | None = None, busy_timeout: float = 5.0) -> Store:
         """Open a store that shares what it can with the others of this process."""
 
     @abstractmethod
     def open_elsewhere(self, feed: Callable[[list[Change]], None]) -> Store:
         """Open a store that shares nothing, as in another process."""
 
-    def bench(self) -> Workbench:
+    def bench(self, *, busy_timeout: float = 5.0) -> Workbench:
         """Return a workbench around a store."""
-        return Workbench(self.open(), self.clock, self.feed)
+        return Workbench(self.open(busy_timeout=busy_timeout), self.clock, self.feed)
 
     def bench_elsewhere(self) -> Workbench:
         """Return a workbench around a store that shares nothing with the others."""
@@ -144,9 +144,15 @@ class Stores(ABC):
 class SqliteStores(Stores):
     """Stores of one SQLite file."""
 
-    def open(self, *, now: Callable[[], datetime] | None = None) -> Store:
+    def open(self, *, now: Callable[[], datetime] | None = None, busy_timeout: float = 5.0) -> Store:
         """Open a store on the engine that this process shares."""
-        store = open_store(self.path, now=now or self.clock.now, roll=lambda: self.dice(), feed=self.feed.extend)
+        store = open_store(
+            self.path,
+            now=now or self.clock.now,
+            roll=lambda: self.dice(),
+            feed=self.feed.extend,
+            busy_timeout=busy_timeout,
+        )
         self._closers.append(store.close)
         return store
 
