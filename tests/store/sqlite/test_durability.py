@@ -30,6 +30,11 @@ class Recorder:
         self.asked.append(sync)
         return self._engine.write(operation, sync=sync, busy_timeout=busy_timeout)
 
+    def transaction(self, *, sync: bool, **options: Any) -> Any:
+        """Note and pass on."""
+        self.asked.append(sync)
+        return self._engine.transaction(sync=sync, **options)
+
 
 @pytest.fixture(scope="module")
 def shared_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
@@ -53,6 +58,11 @@ def _runner(store: SqliteStore) -> None:
     store.remove_runner("r")
 
 
+def _transaction(store: SqliteStore) -> None:
+    with store.transaction(on_commit=lambda: None, on_blocked=lambda: None):
+        pass
+
+
 #: Verbs whose caller was told something: synced at "balanced".
 ACKNOWLEDGED: dict[str, Callable[[SqliteStore], object]] = {
     "register": lambda store: store.register([], ["mail"], []),
@@ -66,6 +76,7 @@ ACKNOWLEDGED: dict[str, Callable[[SqliteStore], object]] = {
     "retire": lambda store: store.retire(["a"]),
     "pause": lambda store: store.pause("default", who=None, why=None),
     "resume": lambda store: store.resume("default"),
+    "transaction": _transaction,
 }
 #: What "at least once" covers: left unsynced at "balanced".
 COVERED: dict[str, Callable[[SqliteStore], object]] = {
