@@ -27,6 +27,8 @@ class Block:
     def __init__(self, clock: Clock) -> None:
         self.thread = get_ident()
         self.committed = False
+        #: Set at its end, before the lock is given back; without a call, which an interrupt could keep from happening.
+        self.over = False
         #: Events to be told after the commit.
         self.events: list[Event] = []
         #: What follows the commit, such as asking handlers to stop.
@@ -92,15 +94,15 @@ class Blocks:
     def mine(self) -> Block | None:
         """Return the block of the calling thread, None where it has none open."""
         block = self._open
-        return block if block is not None and block.thread == get_ident() else None
+        return block if block is not None and not block.over and block.thread == get_ident() else None
 
     def enter(self, block: Block) -> None:
         """Let a block begin, on the thread that holds the write lock."""
         block.begin()
         self._open = block
 
-    def leave(self) -> None:
-        """Let it end, before the lock is given back."""
+    def after_fork(self) -> None:
+        """Forget it in a forked child, whose block it is not."""
         self._open = None
 
     def refuse(self, verb: str) -> None:

@@ -81,7 +81,7 @@ class Database:
 
     def after_fork_in_child(self) -> None:
         """Forget the parent's runs and what it has still to tell; all permits are free."""
-        self.blocks.leave()
+        self.blocks.after_fork()
         self.bus.after_fork()
         self.gates.after_fork()
         self.live.clear()

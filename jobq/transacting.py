@@ -95,11 +95,11 @@ class Transacting(Core):
         failed: BaseException | None = None
         try:
             with self._open(block) as database:
-                self.blocks.enter(block)
                 try:
+                    self.blocks.enter(block)
                     yield Transaction(database)
                 finally:
-                    self.blocks.leave()
+                    block.over = True
         except BaseException as error:
             failed = error
             raise

@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 import jobq
+from jobq.model.events import Change
 from jobq.testing import FakeClock, running_job
+from tests.aborting import Abort, aborted, failing
 from tests.conftest import ErrorLog
 
 
@@ -56,13 +58,12 @@ def test_an_exception_leaves_neither(jobs: jobq.JobQueue, events: list[jobq.JobS
     """No row, no job, no event, no pause; and the exception is the host's own."""
     told: list[jobq.Event] = []
     jobs.bus.subscribe(jobq.Event, told.append)
-    with pytest.raises(ZeroDivisionError), jobs.transaction() as tx:
+    with aborted(jobs.transaction()) as tx:
         tx.execute("INSERT INTO orders VALUES (7)")
         jobs.enqueue("mail")
         jobs.pause("default")
         jobs.bus.publish(jobq.QueueStateChanged(queue="mine", paused=True, at=jobs.clock.now()))
         jobs.schedules.add("s", every="1h", kind="mail")
-        _ = 1 / 0
 
     assert (stored(jobs), jobs.find(), jobs.schedules.list(), events, told) == ([], [], [], [], [])
     assert not jobs.queues()[0].paused
@@ -94,10 +95,9 @@ def test_a_listener_of_anothers_event_does_not_join(jobs: jobq.JobQueue) -> None
             jobs.enqueue("second")
 
     jobs.bus.subscribe(jobq.JobStateChanged, follow)
-    with pytest.raises(ValueError), jobs.transaction():
-        jobs.bus.feed([jobq.model.events.Change(1, "first", "default", None, jobq.JobState.QUEUED, 0, None, jobs.clock.now())])
+    with aborted(jobs.transaction()):
+        jobs.bus.feed([Change(1, "first", "default", None, jobq.JobState.QUEUED, 0, None, jobs.clock.now())])
         jobs.enqueue("third")
-        raise ValueError
 
     assert [job.kind for job in jobs.find()] == ["second"]
 
@@ -122,12 +122,11 @@ def test_nested_blocks_undo_what_is_theirs(jobs: jobq.JobQueue, events: list[job
     jobs.bus.subscribe(jobq.QueueStateChanged, told.append)
     with jobs.transaction():
         jobs.enqueue("a")
-        with pytest.raises(ValueError), jobs.transaction():
+        with aborted(jobs.transaction()):
             jobs.enqueue("b")
             jobs.pause("default")
             with jobs.transaction():
                 jobs.enqueue("c")
-            raise ValueError
         with jobs.transaction():
             jobs.enqueue("d")
 
@@ -145,13 +144,12 @@ def test_a_copied_context_on_another_thread_does_not_join(jobs: jobq.JobQueue) -
         return jobs.enqueue("theirs").id
 
     with ThreadPoolExecutor(1) as pool:
-        with pytest.raises(ValueError), jobs.transaction() as tx:
+        with aborted(jobs.transaction()) as tx:
             waiting = pool.submit(contextvars.copy_context().run, enqueue)
             assert started.wait(20)
             jobs.enqueue("mine")
             with pytest.raises(jobq.TransactionEnded):
                 in_a_thread(tx.execute, "SELECT 1")
-            raise ValueError
         theirs = waiting.result(20)
 
     assert [job.id for job in jobs.find()] == [theirs]
@@ -160,11 +158,10 @@ def test_a_copied_context_on_another_thread_does_not_join(jobs: jobq.JobQueue) -
 def test_another_job_queue_of_the_file_joins(jobs: jobq.JobQueue, open_again: Callable[..., jobq.JobQueue]) -> None:
     """It has the same one writer, which this thread holds."""
     other = open_again()
-    with pytest.raises(ValueError), jobs.transaction():
+    with aborted(jobs.transaction()):
         other.enqueue("mail")
         with other.transaction():
             other.enqueue("mail")
-        raise ValueError
 
     assert jobs.find() == []
 
@@ -172,9 +169,8 @@ def test_another_job_queue_of_the_file_joins(jobs: jobq.JobQueue, open_again: Ca
 def test_another_file_does_not_join(jobs: jobq.JobQueue, clock: FakeClock) -> None:
     """It has a transaction of its own."""
     with jobq.open(clock=clock) as other:
-        with pytest.raises(ValueError), jobs.transaction():
+        with aborted(jobs.transaction()):
             made = other.enqueue("mail")
-            raise ValueError
 
         assert other.get(made.id).state == "queued"
 
@@ -249,14 +245,14 @@ def test_what_does_not_join_is_checked_at_the_call(jobs: jobq.JobQueue) -> None:
 def test_a_failure_at_the_end_is_not_lost(jobs: jobq.JobQueue, errors: ErrorLog) -> None:
     """It is raised after the block; where the block failed, that error comes out with a note."""
     jobs.enqueue("a", dedupe_key="k")
-    with pytest.raises(jobq.DedupeConflict), jobs.transaction():
+    with failing(jobs.transaction(), jobq.DedupeConflict):
         jobs.enqueue("b", dedupe_key="k", join=False)
         jobs.enqueue("c", join=False)
-    with pytest.raises(ValueError) as caught, jobs.transaction():
+    reason = Abort()
+    with aborted(jobs.transaction(), reason):
         jobs.enqueue("b", dedupe_key="k", join=False)
-        raise ValueError
 
-    assert "DedupeConflict" in caught.value.__notes__[0]
+    assert "DedupeConflict" in reason.__notes__[0]
     assert errors.take() == ["jobq.enqueue.failed"]
     assert [job.kind for job in jobs.find()] == ["c", "a"]
 
@@ -286,13 +282,12 @@ def test_a_running_handler_is_asked_to_stop_after_the_commit(jobs: jobq.JobQueue
 
 def test_a_registration_that_was_rolled_back_is_made_again(jobs: jobq.JobQueue) -> None:
     """A handler that is registered inside a block is known to the database after the next verb."""
-    with pytest.raises(ValueError), jobs.transaction():
+    with aborted(jobs.transaction()):
 
         @jobs.job(queue="mail", max_attempts=2)
         def late(payload: object) -> None: ...
 
         late.enqueue()
-        raise ValueError
     jobs.enqueue("other")
 
     (kind,) = (kind for kind in jobs.kinds() if kind.name == "late")
@@ -328,12 +323,11 @@ def test_a_block_that_stays_open_is_reported(
 def test_nothing_is_logged_of_what_was_rolled_back(jobs: jobq.JobQueue, caplog: pytest.LogCaptureFixture) -> None:
     """A line about a job that does not exist would mislead."""
     caplog.set_level(logging.INFO, logger="jobq")
-    with pytest.raises(ValueError), jobs.transaction():
+    with aborted(jobs.transaction()):
         made = jobs.enqueue("a")
         jobs.enqueue_many([jobq.NewJob("a")])
         jobs.cancel(made.id)
         jobs.requeue(made.id)
-        raise ValueError
 
     assert caplog.records == []
 

@@ -6,7 +6,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import apsw
-import pytest
 
 import jobq
 from jobq.testing import FakeClock

@@ -148,7 +148,9 @@ def test_a_taken_key_does_not_undo_the_success(jobs: jobq.JobQueue, caplog: pyte
     assert jobs.get(made.id).state == "succeeded"
     assert kinds(jobs) == ["second", "first", "third"]
     (line,) = [record.getMessage() for record in caplog.records if "followup" in record.getMessage()]
-    assert line.startswith("jobq.followup.refused") and "'other'" in line and "DedupeConflict" in line
+    assert line.startswith("jobq.followup.refused")
+    assert "'other'" in line
+    assert "DedupeConflict" in line
 
 
 def test_a_lost_lease_has_none(jobs: jobq.JobQueue, clock: FakeClock) -> None:

@@ -232,7 +232,8 @@ def test_a_run_is_settled_once(jobs: jobq.JobQueue, paid: Callable[[], list[int]
     charge.enqueue()
     jobq.Runner(jobs).drain()
 
-    assert len(refused) == 2 and paid() == [1]
+    assert len(refused) == 2
+    assert paid() == [1]
     assert len(jobs.find()) == 1
 
 

@@ -16,6 +16,7 @@ from jobq.model.lease import Settlement
 from jobq.model.outcome import Failed, Outcome, Succeeded
 from jobq.store.base import Draft, Filter
 from jobq.store.hosting import HostTransaction
+from tests.aborting import aborted, failing
 from tests.store.bench import Stores, Workbench, draft
 
 
@@ -63,10 +64,12 @@ def test_rows_and_jobs_are_committed_together(bench: Workbench, elsewhere: Workb
         assert bench.state(job_id) == JobState.QUEUED
         assert tx.execute("SELECT count(*) FROM jobq_job WHERE id = :id", {"id": job_id}) == [(1,)]
         assert rows(bench) == [(1,)]
-        assert rows(elsewhere) == [] and elsewhere.store.get([job_id]) == {}
+        assert rows(elsewhere) == []
+        assert elsewhere.store.get([job_id]) == {}
         assert bench.feed == []
 
-    assert rows(elsewhere) == [(1,)] and elsewhere.state(job_id) == JobState.QUEUED
+    assert rows(elsewhere) == [(1,)]
+    assert elsewhere.state(job_id) == JobState.QUEUED
     assert [change.job_id for change in bench.feed] == [job_id]
 
 
@@ -75,10 +78,9 @@ def test_rows_and_jobs_are_committed_together(bench: Workbench, elsewhere: Workb
 def test_an_exception_rolls_all_of_it_back(bench: Workbench, error: type[BaseException]) -> None:
     """Whatever it is: no row, no job, nothing in the feed, no word of a commit; and the writer is free again."""
     told: list[str] = []
-    with pytest.raises(error), transaction(bench, on_commit=lambda: told.append("committed")) as tx:
+    with aborted(transaction(bench, on_commit=lambda: told.append("committed")), error()) as tx:
         tx.execute("INSERT INTO item (id) VALUES (1)")
         bench.enqueue()
-        raise error
 
     assert (rows(bench), bench.feed, told) == ([], [], [])
     assert elsewhere_in_a_thread(bench.enqueue)
@@ -98,10 +100,9 @@ def test_a_block_inside_the_block_is_a_savepoint(bench: Workbench) -> None:
     """Its exception undoes what was done in it, changes for the feed included, and no more."""
     with transaction(bench) as tx:
         first = bench.enqueue()
-        with pytest.raises(ValueError), transaction(bench) as inner:
+        with aborted(transaction(bench)) as inner:
             inner.execute("INSERT INTO item (id) VALUES (1)")
             bench.enqueue()
-            raise ValueError
         with transaction(bench) as inner:
             inner.execute("INSERT INTO item (id) VALUES (2)")
         tx.execute("INSERT INTO item (id) VALUES (3)")
@@ -127,10 +128,9 @@ def test_a_verb_fails_alone(bench: Workbench) -> None:
 def test_the_other_store_of_the_thread_joins(bench: Workbench, stores: Stores) -> None:
     """One file has one writer: a second store on it would wait for itself."""
     other = stores.bench()
-    with pytest.raises(ValueError), transaction(bench):
+    with aborted(transaction(bench)):
         job_id = other.enqueue()
         assert bench.state(job_id) == JobState.QUEUED
-        raise ValueError
 
     assert bench.store.get([job_id]) == {}
 
@@ -145,14 +145,13 @@ def test_another_thread_waits_and_does_not_join(bench: Workbench) -> None:
             started.set()
             return bench.enqueue()
 
-        with pytest.raises(ValueError), transaction(bench) as tx:
+        with aborted(transaction(bench)) as tx:
             tx.execute("INSERT INTO item (id) VALUES (1)")
             mine = bench.enqueue()
             assert pool.submit(rows, bench).result(20) == []
             assert pool.submit(bench.store.get, [mine]).result(20) == {}
             waiting = pool.submit(enqueue)
             assert started.wait(20)
-            raise ValueError
         theirs = waiting.result(20)
 
     assert bench.state(theirs) == JobState.QUEUED
@@ -168,11 +167,10 @@ def test_b17_a_waiting_enqueue_of_the_same_key_makes_the_one_job(bench: Workbenc
             started.set()
             return bench.place(dedupe_key="k")
 
-        with pytest.raises(ValueError), transaction(bench):
+        with aborted(transaction(bench)):
             bench.enqueue(dedupe_key="k")
             waiting = pool.submit(enqueue)
             assert started.wait(20)
-            raise ValueError
         placed = waiting.result(20)
 
     assert placed.created
@@ -226,7 +224,8 @@ def test_words_of_transactions_in_harmless_places_pass(bench: Workbench) -> None
         assert tx.execute("SELECT 'COMMIT; BEGIN' -- ROLLBACK") == [("COMMIT; BEGIN",)]
         tx.execute("CREATE VIRTUAL TABLE words USING fts5 (body); INSERT INTO words VALUES ('commit the vacuum')")
         assert tx.execute("SELECT count(*) FROM words ('vacuum')") == [(1,)]
-        assert tx.execute("") == [] and tx.execute("-- nothing") == []
+        assert tx.execute("") == []
+        assert tx.execute("-- nothing") == []
 
 
 @pytest.mark.usefixtures("table")
@@ -258,7 +257,7 @@ def test_jobqs_own_statements_are_not_guarded(bench: Workbench) -> None:
 @pytest.mark.usefixtures("table")
 def test_a_transaction_that_sqlite_rolled_back_is_over(bench: Workbench) -> None:
     """Nothing may be written as if it still were one: what follows, and the end of the block, say so."""
-    with pytest.raises(TransactionEnded), transaction(bench) as tx:
+    with failing(transaction(bench), TransactionEnded) as tx:
         bench.enqueue()
         tx.execute("INSERT INTO item (id) VALUES (1)")
         with pytest.raises(apsw.ConstraintError):
@@ -277,11 +276,12 @@ def test_a_commit_that_sqlite_refuses_leaves_nothing(bench: Workbench) -> None:
     """A deferred constraint fails at the end of the block."""
     with transaction(bench) as tx:
         tx.execute("CREATE TABLE leaf (item INTEGER REFERENCES item (id) DEFERRABLE INITIALLY DEFERRED)")
-    with pytest.raises(apsw.ConstraintError), transaction(bench) as tx:
+    with failing(transaction(bench), apsw.ConstraintError) as tx:
         bench.enqueue()
         tx.execute("INSERT INTO leaf VALUES (77)")
 
-    assert bench.feed == [] and bench.store.find(every(), limit=None) == []
+    assert bench.feed == []
+    assert bench.store.find(every(), limit=None) == []
 
 
 def test_a_transaction_belongs_to_its_block_and_thread(bench: Workbench) -> None:

@@ -121,8 +121,7 @@ class Engine:
                 yield hosted
                 hosted.check()
             finally:
-                hosted.end()
-                self._hosted = None
+                self._hosted, hosted.over = None, True
 
     @contextmanager
     def snapshot(self, *, busy_timeout: float) -> Iterator[Reading]:
@@ -136,7 +135,7 @@ class Engine:
             try:
                 yield seen.execute
             finally:
-                seen.end()
+                seen.over = True
 
     def data_version(self) -> int:
         """Return a number that changes whenever anybody committed, in this process or another."""

@@ -24,16 +24,13 @@ class Owned:
     def __init__(self, file: DatabaseFile) -> None:
         self._file = file
         self._thread = get_ident()
-        self._over = False
-
-    def end(self) -> None:
-        """Let nothing more be done."""
-        self._over = True
+        #: Set when nothing more may be done; without a call, which an interrupt could keep from happening.
+        self.over = False
 
     def check(self) -> None:
         """Raise TransactionEnded where nothing can be done in it; ForkedHandle in a forked child."""
         self._file.check_process()
-        if self._over:
+        if self.over:
             raise TransactionEnded("the block has ended")
         if get_ident() != self._thread:
             raise TransactionEnded("it belongs to another thread")
@@ -62,6 +59,8 @@ class Hosted(Owned):
         super().__init__(file)
         self._connection = group.connection
         self._changes = group.leader.changes
+        #: Whether an interrupt struck where it cannot be told any more what has been done.
+        self._unsure = False
 
     def execute(self, sql: str, bindings: Bindings = ()) -> list[tuple[Any, ...]]:
         """Carry out the host's statements, all of them or none, and return every row."""
@@ -74,10 +73,17 @@ class Hosted(Owned):
     def join(self, operation: Callable[[apsw.Connection, list[Change]], T]) -> T:
         """Carry out a verb's operation as a part of the transaction."""
         changes: list[Change] = []
-        with self._translated(), self._savepoint():
-            result = operation(self._connection, changes)
-        self._changes += changes
-        return result
+        mark = len(self._changes)
+        try:
+            with self._translated(), self._savepoint():
+                result = operation(self._connection, changes)
+                self._changes += changes
+            return result
+        except BaseException as error:
+            # After an interrupt nobody can tell whether the operation stands.
+            self._unsure = self._unsure or not isinstance(error, Exception)
+            del self._changes[mark:]
+            raise
 
     def read(self, operation: Callable[[apsw.Connection], T]) -> T:
         """Carry out an operation that only reads; it sees what the transaction has written."""
@@ -100,17 +106,25 @@ class Hosted(Owned):
     @contextmanager
     def _savepoint(self) -> Iterator[None]:
         execute = self._connection.execute
+        # Whatever strikes between here and the next assignment leaves it open whether the savepoint is there. To roll
+        # back to one of that name then might undo what is around it.
+        self._unsure = True
         execute("SAVEPOINT jobq_part")
         try:
+            self._unsure = False
             yield
-            execute("RELEASE jobq_part")
         except BaseException:
+            self._unsure = True
             # FULL, I/O errors and ON CONFLICT ROLLBACK have ended the whole transaction already; nor may a forked
             # child touch it.
             if not self._file.forked and self._connection.in_transaction:
                 execute("ROLLBACK TO jobq_part")
                 execute("RELEASE jobq_part")
+            self._unsure = False
             raise
+        self._unsure = True
+        execute("RELEASE jobq_part")
+        self._unsure = False
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
@@ -123,5 +137,7 @@ class Hosted(Owned):
     def check(self) -> None:
         """The same, also after SQLite has rolled it back by itself."""
         super().check()
+        if self._unsure:
+            raise TransactionEnded("a verb was interrupted in it")
         if not self._connection.in_transaction:
             raise TransactionEnded("SQLite rolled it back after an error")
