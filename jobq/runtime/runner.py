@@ -4,9 +4,8 @@ The order of a stop is in :mod:`jobq.runtime.shutdown`.
 """
 
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from datetime import datetime, timedelta
+from collections.abc import Mapping
+from datetime import datetime
 from types import TracebackType
 from typing import Any
 
@@ -22,12 +21,10 @@ from jobq.runtime.drain import Counts, Drain, run_until
 from jobq.runtime.execute import ONLY_ERRORS, Around, inside_handler
 from jobq.runtime.hand import Ended
 from jobq.runtime.health import Bootstrap, Health
-from jobq.runtime.identity import boot_id, new_runner_id
+from jobq.runtime.identity import new_runner_id
 from jobq.runtime.parts import Parts
 from jobq.runtime.staffing import check_workers, threads_of
-
-#: The row of a runner that has not beaten for so long is removed by the next one that starts.
-FORGOTTEN_AFTER = timedelta(days=1)
+from jobq.threads import Alone
 
 
 class Runner:
@@ -56,7 +53,7 @@ class Runner:
         self._grace = jobs.config.grace if grace is None else _check_grace(grace)
         self._parts = Parts(jobs, delegates=delegates, around=around, describe=self._describe, on_fatal=self._on_fatal)
         self._lock = threading.RLock()
-        self._draining = threading.Lock()
+        self._draining = Alone()
         self._owed: list[Ended] = []
         self._crew: Crew | None = None
         self._forked = False
@@ -74,11 +71,16 @@ class Runner:
 
         Raises:
             StoreError, ForkedHandle, ForeignHandle, SchemaTooNew: the database cannot be used; no thread was started.
+            RunnerBusy: it is being drained.
         """
         with self._lock:
             if self._crew is not None and self._crew.running:
                 return
+            if self._draining.busy:
+                raise RunnerBusy("a thread drains it")
             self._parts.reset()
+            owed, self._owed = self._owed, []
+            self._parts.overseer.owe(owed)
             self._forked = False
             self._id = new_runner_id()
             self._started_at = self._jobs.clock.now()
@@ -93,6 +95,7 @@ class Runner:
                 overseer=self._parts.overseer,
                 watch=self._parts.watch,
                 maintenance=self.maintenance,
+                herald=self._parts.herald,
             )
             self._crew = crew
             crew.start()
@@ -118,18 +121,7 @@ class Runner:
 
         After a sleep of the machine expired leases are granted one more length first.
         """
-        self._jobs.register()
-        rows = self._jobs.store.runners()
-        self._parts.guard.compare(rows, boot_id())
-        for row in rows:
-            if self._jobs.clock.now() - row.beat_at > FORGOTTEN_AFTER:
-                self._jobs.store.remove_runner(row.id)
-        self._parts.exchange.observe()
-        retired = self._jobs.handlers.retired()
-        cancelled = self._jobs.store.retire(retired) if retired else 0
-        reclaimed = self._jobs.store.reclaim(hold_expired=self._parts.guard.holding)
-        self._jobs.deliver()
-        return Bootstrap(cancelled=cancelled, reclaimed=reclaimed)
+        return self._parts.bootstrap()
 
     def run_once(self) -> bool:
         """Run the best job that is due on the calling thread; return False when there is none.
@@ -155,27 +147,25 @@ class Runner:
         """
         most = None if limit is None else check_int(limit, argument="limit", least=0)
         end = None if until is None else self._end(until)
-        with self._on_this_thread():
-            drain = Drain(
-                clock=self._jobs.clock,
-                held=self._parts.held,
-                exchange=self._parts.exchange,
-                runs=self._parts.runs(ONLY_ERRORS),
-                owed=self._owed,
-                limit=most,
-                raise_errors=raise_errors,
-            )
-            if end is None:
-                drain.work()
-            else:
-                run_until(end, clock=self._jobs.clock, work=drain.work, next_due=self._next_due)
-            return drain.counts
+        if inside_handler():
+            raise RunnerBusy("it was asked from within a handler")
+        drain = Drain(
+            clock=self._jobs.clock,
+            held=self._parts.held,
+            exchange=self._parts.exchange,
+            runs=self._parts.runs(ONLY_ERRORS),
+            owed=self._owed,
+            limit=most,
+            raise_errors=raise_errors,
+        )
+        if not self._draining.run(lambda: self._work(drain, end)):
+            raise RunnerBusy("another thread drains it")
+        return drain.counts
 
     def health(self) -> Health:
         """Return how the runner is, from what this process knows; no database is asked."""
         crew, parts = self._crew, self._parts
         running = crew is not None and crew.running
-        services = (parts.heartbeat, parts.overseer, parts.maintenance, parts.watch)
         return Health(
             running=running,
             forked=self._forked,
@@ -183,7 +173,7 @@ class Runner:
             held=len(parts.held),
             beating=running and parts.heartbeat.may_claim,
             store_healthy=parts.trouble.healthy,
-            loops={service.name: service.age for service in services},
+            loops={service.name: service.age for service in parts.services},
             stuck=parts.overseer.stuck,
         )
 
@@ -209,23 +199,20 @@ class Runner:
             crew.unsubscribe()
         self._forked = crew is not None and not crew.shutdown.over
         self._lock = threading.RLock()
-        self._draining = threading.Lock()
+        self._draining.after_fork()
         self._owed = []
         self._parts.after_fork()
 
-    @contextmanager
-    def _on_this_thread(self) -> Iterator[None]:
-        if inside_handler():
-            raise RunnerBusy("it was asked from within a handler")
-        if self._crew is not None and self._crew.running:
-            raise RunnerBusy("its threads run")
-        if not self._draining.acquire(blocking=False):
-            raise RunnerBusy("another thread drains it")
-        try:
-            with self._parts.companions(self._id):
-                yield
-        finally:
-            self._draining.release()
+    def _work(self, drain: Drain, end: datetime | None) -> None:
+        # A start on another thread is waited for; from here on it finds this busy.
+        with self._lock:
+            if self._crew is not None and self._crew.running:
+                raise RunnerBusy("its threads run")
+        with self._parts.companions(self._id):
+            if end is None:
+                drain.work()
+            else:
+                run_until(end, clock=self._jobs.clock, work=drain.work, next_due=self._next_due)
 
     def _end(self, until: datetime | Duration) -> datetime:
         clock = self._jobs.clock
