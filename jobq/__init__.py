@@ -27,6 +27,7 @@ from jobq.errors import (
     ResultError,
     RetiredKind,
     RunnerBusy,
+    ScheduleNotFound,
     SchemaTooNew,
     StoreBusy,
     StoreCorrupt,
@@ -43,7 +44,16 @@ from jobq.handlers import Handlers
 from jobq.jobqueue import JobQueue
 from jobq.model.cron import Cron
 from jobq.model.effects import Verdict
-from jobq.model.events import Event, HealthChanged, JobStateChanged, JobStuck, QueueStateChanged
+from jobq.model.entries import Entry
+from jobq.model.events import (
+    Event,
+    HealthChanged,
+    JobStateChanged,
+    JobStuck,
+    QueueStateChanged,
+    ScheduleFired,
+    ScheduleStateChanged,
+)
 from jobq.model.finding import Finding
 from jobq.model.job import (
     Actor,
@@ -61,11 +71,14 @@ from jobq.model.job import (
 from jobq.model.lease import Lease
 from jobq.model.payload import AttrsCodec, Codec
 from jobq.model.retry import RetryPolicy, RetryStrategy
+from jobq.model.schedule import CatchUp
+from jobq.model.scheduled import Dispatched, ScheduleInfo
 from jobq.newjob import NewJob
 from jobq.opening import open
 from jobq.runtime.context import RunningJob
 from jobq.runtime.drain import Counts
 from jobq.runtime.health import Bootstrap, Health
+from jobq.runtime.leader import Leader, LeaseLeader, SoleLeader
 from jobq.runtime.runner import Runner
 from jobq.store.base import Durability
 from jobq.stream import Stream
@@ -78,6 +91,7 @@ __all__ = [
     "Bus",
     "CancelReason",
     "CancelToken",
+    "CatchUp",
     "Clock",
     "Codec",
     "Config",
@@ -87,8 +101,10 @@ __all__ = [
     "CronError",
     "DedupeConflict",
     "Deferred",
+    "Dispatched",
     "Durability",
     "Enqueued",
+    "Entry",
     "Event",
     "FailureClass",
     "Finding",
@@ -110,7 +126,9 @@ __all__ = [
     "JobStuck",
     "JobqError",
     "KindInfo",
+    "Leader",
     "Lease",
+    "LeaseLeader",
     "LeaseLost",
     "LoggedChange",
     "NewJob",
@@ -133,7 +151,12 @@ __all__ = [
     "Runner",
     "RunnerBusy",
     "RunningJob",
+    "ScheduleFired",
+    "ScheduleInfo",
+    "ScheduleNotFound",
+    "ScheduleStateChanged",
     "SchemaTooNew",
+    "SoleLeader",
     "StoreBusy",
     "StoreCorrupt",
     "StoreError",

@@ -31,6 +31,8 @@ class Core:
         self.redactor = redactor
         #: The merged view of all registries that this job queue was opened with, and of its own decorator.
         self.handlers = Handlers()
+        #: The version of the declared schedules that the database has seen.
+        self.declared_version = 0
 
     @property
     def store(self) -> Store:

@@ -13,6 +13,7 @@
     ├── RetiredKind (ValueError)             enqueueing a kind that was declared retired
     ├── JobNotFound (LookupError)            no job has this id
     ├── QueueNotFound (LookupError)          no queue has this name
+    ├── ScheduleNotFound (LookupError)       no schedule has this name
     ├── InvalidTransition (ValueError)       requeueing one job that is running or succeeded
     ├── DedupeConflict (ValueError)          the key is held by another job
     ├── LeaseLost (RuntimeError)             the lease's token is no longer the job's
@@ -179,6 +180,16 @@ class QueueNotFound(JobqError, LookupError):
         self.queue = queue
         self.known = known
         self.fix = f"Known queues: {', '.join(known)}." if known else None
+
+
+class ScheduleNotFound(JobqError, LookupError):
+    """No schedule has this name."""
+
+    def __init__(self, schedule: str, *, known: tuple[str, ...] = ()) -> None:
+        super().__init__(f"no schedule is called {schedule!r}")
+        self.schedule = schedule
+        self.known = known
+        self.fix = f"Known schedules: {', '.join(known)}." if known else None
 
 
 class InvalidTransition(JobqError, ValueError):

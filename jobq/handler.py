@@ -84,6 +84,8 @@ class Handler(Generic[P, R]):
     retry: RetryPolicy | None = None
     dedupe_key: Callable[[Any], str | None] | None = None
     gate: str | None = None
+    #: Whether its registration named the kind; else the function's name is the kind.
+    named: bool = False
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the function itself; no queue is involved."""
@@ -198,6 +200,7 @@ def make_handler(
         retry=_check_type(retry, RetryPolicy, "retry"),
         dedupe_key=_check_type(dedupe_key, Callable, "dedupe_key"),
         gate=None if gate is None else check_text(gate, argument="gate"),
+        named=name is not None,
     )
     functools.update_wrapper(handler, function)
     return handler

@@ -1,4 +1,4 @@
-"""Registries of handlers.
+"""Registries of handlers, and of the schedules that are declared beside them.
 
 A module that has no job queue yet makes a :class:`Handlers` of its own. Each job queue has another, its merged view of
 everything that it was opened with; what is registered later, in either, shows in both.
@@ -7,12 +7,18 @@ everything that it was opened with; what is registered later, in either, shows i
 import threading
 import weakref
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any, ParamSpec, Protocol, TypeVar, Unpack, overload
 
-from jobq.arguments import check_kind
+import attrs
+
+from jobq.arguments import check_kind, check_word
+from jobq.declared import Declared, Missing
+from jobq.declaring import ScheduleOptions, declare
 from jobq.enqueued import Enqueued
 from jobq.errors import ConfigError, NoQueueInstalled
 from jobq.handler import AnyHandler, Handler, HandlerOptions, Producer, make_handler
+from jobq.modules import either, exports, kinds_of
 from jobq.newjob import EnqueueOptions
 
 P = ParamSpec("P")
@@ -39,7 +45,7 @@ _lock = threading.RLock()
 
 
 class Handlers:
-    """Handlers by kind, and the kinds that are retired; safe to use from any thread."""
+    """Handlers by kind, the kinds that are retired, and declared schedules; safe to use from any thread."""
 
     def __init__(self) -> None:
         self._handlers: dict[str, AnyHandler] = {}
@@ -50,6 +56,8 @@ class Handlers:
         self._queues: tuple[weakref.ref[Attached], ...] = ()
         #: Grows with each change, so that a job queue sees at a glance that it has something to register.
         self.version = 0
+        #: The schedules that are declared beside the handlers.
+        self.declared = Declared()
 
     @overload
     def job(self, function: Callable[P, R], /) -> Handler[P, R]: ...
@@ -72,6 +80,51 @@ class Handlers:
         if function is not None:
             return self._register(make_handler(function, producer=self._producer, **options))
         return lambda decorated: self._register(make_handler(decorated, producer=self._producer, **options))
+
+    def schedule(self, name: str, **options: Unpack[ScheduleOptions]) -> None:
+        """Declare a schedule beside the handlers; :class:`jobq.declaring.ScheduleOptions` lists the keywords.
+
+        Each start of a program stores it, as ``jobs.schedules.add`` would: when a runner starts, or with the first verb
+        about schedules.
+
+        Raises:
+            CronError: the expression is malformed or can never fire.
+            ArgumentError: another option is malformed or out of its range.
+            ConfigError: another schedule of this name is declared.
+        """
+        declaration = declare(name, **options)
+        with _lock:
+            audience = self._audience()
+            for registry in audience:
+                registry.declared.refuse_others([declaration])
+            for registry in audience:
+                registry.declared.add([declaration])
+
+    def register_module(self, module: ModuleType, missing_schedules: Missing | str = Missing.KEEP) -> None:
+        """Register the handlers that a module exports, and the schedules declared on a Handlers that it exports.
+
+        A handler whose registration names no kind gets the name that it is exported under. Doing it again changes
+        nothing. With ``missing_schedules="remove"`` each start removes stored schedules that came from this module and
+        that it no longer declares.
+
+        Raises:
+            ConfigError: two handlers have one name, or two schedules; nothing was registered.
+        """
+        missing = check_word(missing_schedules, Missing, argument="missing_schedules")
+        registries = list({id(one): one for one in exports(module, Handlers).values()}.values())
+        with _lock:
+            handlers = kinds_of(exports(module, Handler), [one for each in registries for one in each._known()])
+            found = [one for registry in registries for one in registry.declared.schedules()]
+            declarations = [attrs.evolve(one, module=module.__name__) for one in found]
+            audience = self._audience()
+            for registry in audience:
+                for kind, handler in handlers.items():
+                    registry._refuse_second(kind, handler)
+                registry.declared.refuse_others(declarations)
+            for kind, handler in handlers.items():
+                self._adopt(kind, handler)
+            for registry in audience:
+                registry.declared.add(declarations, {module.__name__: missing})
 
     def find(self, kind: str) -> AnyHandler | None:
         """Return the handler of a kind, or None."""
@@ -118,8 +171,9 @@ class Handlers:
         with _lock:
             view = queue.handlers
             if view is not self:
-                for handler in self._handlers.values():
-                    view._refuse_second(handler)
+                for kind, handler in self._handlers.items():
+                    view._refuse_second(kind, handler)
+                view.declared.take(self.declared)
                 for kind in self._retired:
                     view._change(kind, None)
                 for kind, handler in self._handlers.items():
@@ -135,15 +189,27 @@ class Handlers:
         with _lock:
             audience = self._audience()
             for registry in audience:
-                registry._refuse_second(handler)
+                registry._refuse_second(handler.kind, handler)
             for registry in audience:
                 registry._change(handler.kind, handler)
         return handler
 
-    def _refuse_second(self, handler: AnyHandler) -> None:
-        present = self._handlers.get(handler.kind)
+    def _adopt(self, kind: str, handler: AnyHandler) -> None:
+        """Register a handler that was made by another registry."""
+        if self._handlers.get(kind) is handler:
+            return
+        handler.kind = kind
+        handler.producer = either(handler.producer, self._producer)
+        for registry in self._audience():
+            registry._change(kind, handler)
+
+    def _known(self) -> tuple[AnyHandler, ...]:
+        return tuple(self._handlers.values())
+
+    def _refuse_second(self, kind: str, handler: AnyHandler) -> None:
+        present = self._handlers.get(kind)
         if present is not None and present is not handler:
-            raise ConfigError(f"the kind {handler.kind!r} has a handler already", fix="Give one another name=.")
+            raise ConfigError(f"the kind {kind!r} has a handler already", fix="Give one another name=.")
 
     def _change(self, kind: str, handler: AnyHandler | None) -> None:
         """Set the handler of a kind, or retire it where there is none."""

@@ -12,6 +12,7 @@ from jobq.handlers import Handlers
 from jobq.leasing import Leasing
 from jobq.model.lease import Claim, ClaimRequest, Settled, Settlement
 from jobq.producing import Producing
+from jobq.schedules import Schedules
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -43,6 +44,11 @@ class JobQueue(Producing, Administration, Leasing, Doctor):
             ConfigError: it has another number of permits.
         """
         return self.gates.get(name, permits)
+
+    @property
+    def schedules(self) -> Schedules:
+        """The schedules in the database, and the verbs about them."""
+        return Schedules(self)
 
     def claim(self, request: ClaimRequest) -> list[Claim]:
         """Take jobs for worker threads, unsynced: what a power cut undoes, a lease's end would undo as well."""

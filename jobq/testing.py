@@ -86,6 +86,8 @@ def running_job(
     tenant_id: str | None = None,
     subject: str | None = None,
     meta: Mapping[str, JSON] | None = None,
+    slot: datetime | None = None,
+    catch_up: bool = False,
     last_error: str | None = None,
 ) -> RunningJob:
     """Return a run as a handler gets it, for a unit test that calls the handler itself.
@@ -109,11 +111,12 @@ def running_job(
         subject=subject,
         meta=None if meta is None else json.dumps(dict(meta)),
         schedule=None,
-        slot=None,
+        slot=slot,
         last_error=last_error,
         token="test",
         worker="test",
         waited_ms=0,
+        catch_up=catch_up,
     )
     limit = None if time_limit is None else to_seconds(time_limit, argument="time_limit")
     token = CancelToken(FakeClock() if clock is None else clock, time_limit=limit)

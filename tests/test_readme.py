@@ -6,8 +6,10 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import attrs
 import docutils.core
@@ -17,6 +19,7 @@ import pytest
 import jobq
 from jobq.cli.exits import Exit
 from jobq.cli.parser import build_parser
+from jobq.declaring import ScheduleOptions
 from jobq.handler import HandlerOptions
 from jobq.newjob import EnqueueOptions
 
@@ -70,13 +73,14 @@ def test_quickstart_runs(document: docutils.nodes.document, tmp_path: Path, shel
         assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("heading", ["workers-outside", "events", "wsgi"])
+@pytest.mark.parametrize("heading", ["workers-outside", "schedules", "events", "wsgi"])
 def test_other_examples_run(
     document: docutils.nodes.document, tmp_path: Path, shell: dict[str, str], heading: str
 ) -> None:
     """Each other Python block stands on its own."""
     (section,) = (one for one in document.findall(docutils.nodes.section) if heading in one["ids"])
-    (block,) = _blocks(section, "python")  # type: ignore[arg-type]
+    blocks = _blocks(section, "python")  # type: ignore[arg-type]
+    (block,) = (one for one in blocks if "sketch" not in one["classes"])
     (tmp_path / "shop.py").write_text(block.astext())
 
     done = _run([sys.executable, "-Werror", "shop.py"], tmp_path, shell)
@@ -164,6 +168,39 @@ def test_every_option_of_enqueue_is_listed(document: docutils.nodes.document) ->
     assert _cells(document, "enqueue-options") == set(EnqueueOptions.__annotations__)
 
 
+def test_every_option_of_a_schedule_is_listed(document: docutils.nodes.document) -> None:
+    """The table names each keyword of schedules.add and handlers.schedule."""
+    assert _cells(document, "schedule-options") == set(ScheduleOptions.__annotations__)
+
+
+def _local(expression: str, start: datetime, count: int) -> list[str]:
+    """Return the next runs of an expression in Berlin, as its clocks show them with the offset's hour."""
+    cron, found = jobq.Cron(expression, tz="Europe/Berlin"), [start]
+    while len(found) <= count:
+        found.append(cron.next_after(found[-1]))
+    return [f"{when.astimezone(ZoneInfo('Europe/Berlin')):%H:%M%z}"[:8] for when in found[1:]]
+
+
+@pytest.mark.parametrize(
+    ("expression", "skipped", "repeated"),
+    [
+        pytest.param("30 2 * * *", ["03:00+02", "02:30+02"], ["02:30+02", "02:30+01"], id="fixed"),
+        pytest.param("0,30 2 * * *", ["03:00+02", "02:00+02"], ["02:00+02", "02:30+02", "02:00+01"], id="several"),
+        pytest.param(
+            "*/30 * * * *",
+            ["01:00+01", "01:30+01", "03:00+02"],
+            ["01:00+02", "01:30+02", "02:00+02", "02:30+02", "02:00+01", "02:30+01", "03:00+01"],
+            id="elapsed",
+        ),
+    ],
+)
+def test_b40_the_table_of_clock_changes_is_true(
+    document: docutils.nodes.document, expression: str, skipped: list[str], repeated: list[str]
+) -> None:
+    """Each row of it, on the nights of 31 March and 27 October 2024 in Berlin."""
+    assert any(f"``{expression}``" in TEXT and expression in cell for cell in _first_column(document, "dst"))
+    assert _local(expression, datetime(2024, 3, 30, 23, 45, tzinfo=UTC), len(skipped)) == skipped
+    assert _local(expression, datetime(2024, 10, 26, 22, 45, tzinfo=UTC), len(repeated)) == repeated
 def test_every_attribute_of_a_running_job_is_listed(document: docutils.nodes.document) -> None:
     """The table names each public attribute and method."""
     public = {name for name in dir(jobq.RunningJob) if not name.startswith("_")}

@@ -1,7 +1,6 @@
 """``jobq job enqueue``."""
 
 import argparse
-import sys
 from typing import Any
 
 from jobq.cli.options import Options, duration, json_value, moment, one_of, priority, queue_name, whole_number
@@ -41,11 +40,12 @@ def run(arguments: argparse.Namespace) -> int:
     """Enqueue the job and print its id, or the job that holds its key."""
     from jobq.cli.exits import Exit  # start-up cost
     from jobq.cli.output import note, say, say_json
+    from jobq.cli.payload import read_payload
     from jobq.cli.target import open_target
 
-    payload = _payload(arguments.payload)
+    payload = read_payload(arguments.payload)
     with open_target(arguments, create=True) as jobs:
-        strange = not _known(jobs, arguments.kind)
+        strange = not is_known(jobs, arguments.kind)
         made = jobs.enqueue(arguments.kind, payload, **_settings(arguments))
         if arguments.json:
             say_json({"id": made.id, "created": made.created, "job": made.job})
@@ -58,8 +58,8 @@ def run(arguments: argparse.Namespace) -> int:
     return Exit.DONE
 
 
-def _known(jobs: Any, kind: str) -> bool:
-    """Whether a handler here, a registration or an earlier job knows the kind; no jobs are counted."""
+def is_known(jobs: Any, kind: str) -> bool:
+    """Return whether a handler here, a registration or an earlier job knows the kind; no jobs are counted."""
     return bool(jobs.handlers.find(kind) or jobs.store.declared(kind) or jobs.find(kind=kind, limit=1))
 
 
@@ -78,14 +78,3 @@ def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
         "meta": arguments.meta,
     }
     return {name: value for name, value in named.items() if value is not None}
-
-
-def _payload(text: str | None) -> Any:
-    from jobq.cli.exits import Exit, Stop  # start-up cost
-
-    if text is None:
-        return None
-    try:
-        return json_value(sys.stdin.read() if text == "-" else text)
-    except (argparse.ArgumentTypeError, UnicodeDecodeError) as error:
-        raise Stop(Exit.USAGE, f"the payload is {error}", fix="""Quote it for the shell: '{"to": "ada"}'.""") from None

@@ -35,6 +35,7 @@ _CODES: tuple[tuple[type[errors.JobqError], Exit], ...] = (
     (errors.PayloadError, Exit.USAGE),
     (errors.JobNotFound, Exit.NOT_FOUND),
     (errors.QueueNotFound, Exit.NOT_FOUND),
+    (errors.ScheduleNotFound, Exit.NOT_FOUND),
     (errors.UnknownKind, Exit.NOT_FOUND),
     (errors.RetiredKind, Exit.REFUSED),
     (errors.InvalidTransition, Exit.REFUSED),

@@ -2,7 +2,7 @@
 
 import argparse
 
-from jobq.cli import demo, doctor, enqueue, jobs, kinds, listing, queues, stats, work
+from jobq.cli import demo, doctor, enqueue, jobs, kinds, listing, queues, schedules, stats, work
 from jobq.cli.completion import PrintCompletion
 from jobq.cli.environment import from_environment
 from jobq.cli.options import Options, add_flag
@@ -78,6 +78,7 @@ def build_parser() -> argparse.ArgumentParser:
     jobs.add_to(job)
     queues.add_to(commands.noun("queue", help="look at, pause and resume queues"))
     kinds.add_to(commands.noun("kind", help="look at kinds and their retries"))
+    schedules.add_to(commands.noun("schedule", help="look at, add, pause and run schedules"))
     stats.add_to(commands)
     doctor.add_to(commands)
     return parser

@@ -52,16 +52,9 @@ def _columns(queue: object) -> dict[str, object]:
 
 def run_pause(arguments: argparse.Namespace) -> int:
     """Pause a queue; pausing a paused one changes nothing and is no error."""
-    import getpass  # start-up cost
+    from jobq.cli.target import login_name, open_target  # start-up cost
 
-    from jobq.cli.target import open_target
-
-    who = arguments.who
-    if who is None:
-        try:
-            who = getpass.getuser()
-        except (KeyError, OSError):
-            who = "user"
+    who = login_name() if arguments.who is None else arguments.who
     with open_target(arguments) as jobs:
         changed = jobs.pause(arguments.queue, who=who, why=arguments.why)
     return _answer(arguments, changed=changed, paused=True)

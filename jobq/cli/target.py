@@ -1,6 +1,7 @@
 """Which job queue a command works on: ``-A module:attr``, ``--db PATH``, or both."""
 
 import argparse
+import getpass
 import importlib
 import os
 import sys
@@ -16,7 +17,7 @@ from jobq.handlers import Handlers
 from jobq.jobqueue import JobQueue
 from jobq.opening import open as open_queue
 
-_FIX = "Check the path; `jobq work` and `jobq job enqueue` make a new one."
+_FIX = "Check the path; `jobq work`, `jobq job enqueue` and `jobq schedule add` make a new one."
 
 
 def open_target(
@@ -56,6 +57,14 @@ def _require_handlers(found: JobQueue | Handlers | None) -> None:
     registry = found.handlers if isinstance(found, JobQueue) else found
     if registry is None or not registry.kinds():
         raise Stop(Exit.USAGE, "there is no handler to run", fix="Name the program's with -A MODULE:ATTR.")
+
+
+def login_name() -> str:
+    """Return who is at the keyboard, for what is done by hand."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "user"
 
 
 def _check_path(path: str, *, create: bool) -> None:

@@ -81,6 +81,32 @@ class QueueStateChanged(Event):
 
 
 @attrs.frozen(kw_only=True)
+class ScheduleStateChanged(Event):
+    """A schedule was paused or resumed."""
+
+    schedule: str
+    paused: bool
+    at: datetime
+
+
+@attrs.frozen(kw_only=True)
+class ScheduleFired(Event):
+    """A schedule enqueued one of its entries; ``slot`` is None where it was run by hand.
+
+    ``created`` is False where a queued or running job held the entry's own dedupe key: ``job_id`` is that job.
+    """
+
+    schedule: str
+    slot: datetime | None
+    entry: str
+    job_id: int
+    created: bool
+    #: Whether the slot was missed, or stands for others that were.
+    catch_up: bool
+    at: datetime
+
+
+@attrs.frozen(kw_only=True)
 class HealthChanged(Event):
     """A part of a runner stopped working, or works again; told once per change."""
 

@@ -77,6 +77,8 @@ class JobInfo:
     dedupe_key: str | None
     schedule: str | None
     slot: datetime | None
+    #: Whether the slot was missed when the job was made, or stands for others that were.
+    catch_up: bool
     meta: Mapping[str, JSON]
     attempts: int
     max_attempts: int

@@ -39,6 +39,7 @@ class Claim(NamedTuple):
     worker: str
     #: How long the job was due before it was claimed.
     waited_ms: int
+    catch_up: bool = False
 
 
 @attrs.frozen(kw_only=True)

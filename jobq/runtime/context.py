@@ -106,6 +106,11 @@ class RunningJob:
         return self.claim.slot
 
     @property
+    def catch_up(self) -> bool:
+        """Whether that instant was missed when the job was made, or stands for others that were."""
+        return self.claim.catch_up
+
+    @property
     def last_error(self) -> str | None:
         """How the run before this one ended, redacted."""
         return self.claim.last_error

@@ -14,6 +14,7 @@ from jobq.runtime.herald import Herald
 from jobq.runtime.maintenance import Maintenance
 from jobq.runtime.overseer import Overseer
 from jobq.runtime.pool import Pool
+from jobq.runtime.scheduler import Scheduler
 from jobq.runtime.service import Service
 from jobq.runtime.shutdown import Shutdown
 from jobq.runtime.watch import Watch
@@ -37,6 +38,7 @@ class Crew:
         watch: Watch,
         maintenance: Maintenance,
         herald: Herald,
+        scheduler: Scheduler,
     ) -> None:
         self._jobs = jobs
         self._runner_id = runner_id
@@ -45,7 +47,7 @@ class Crew:
         self._watch = watch
         # In the order in which they start; leases are renewed before anything is claimed. They stop in the other order,
         # the heartbeat last but for the herald, who tells what the others did.
-        self._services: tuple[Service, ...] = (herald, heartbeat, overseer, maintenance, watch)
+        self._services: tuple[Service, ...] = (herald, heartbeat, overseer, maintenance, watch, scheduler)
         self._starting = threading.RLock()
         self._unsubscribe: list[Callable[[], None]] = []
         self.pid = os.getpid()
@@ -124,12 +126,12 @@ class Crew:
         """Stop the services; every step is taken although another one failed, and may be taken again."""
         # After a start on another thread, so that everything that it starts is stopped.
         with self._starting, ExitStack() as steps:
-            herald, heartbeat, overseer, maintenance, watch = self._services
+            herald, heartbeat, overseer, maintenance, watch, scheduler = self._services
             # Last in, first out. Leases are renewed to the last: a job that still runs must not be taken over while
             # others are waited for.
             for step in (self._forget, herald.stop, self._remove_row, heartbeat.stop, self._settle, overseer.stop):
                 steps.callback(step)
-            for step in (maintenance.stop, watch.stop, self.unsubscribe):
+            for step in (maintenance.stop, watch.stop, scheduler.stop, self.unsubscribe):
                 steps.callback(step)
 
     def _settle(self) -> None:

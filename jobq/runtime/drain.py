@@ -142,15 +142,21 @@ class Drain:
 
 
 def run_until(
-    until: datetime, *, clock: Clock, work: Callable[[], None], next_due: Callable[[], datetime | None]
+    until: datetime,
+    *,
+    clock: Clock,
+    steps: Sequence[Callable[[], object]],
+    next_due: Callable[[], datetime | None],
 ) -> None:
-    """Alternate between ``work`` and moving the clock to the next due time, and end exactly at ``until``.
+    """Alternate between ``steps`` and moving the clock to the next due time, and end exactly at ``until``.
 
     Waiting is what moves a deterministic clock.
     """
-    work()
+    for step in steps:
+        step()
     while (now := clock.now()) < until:
         due = next_due()
         target = until if due is None else min(max(due, now), until)
         clock.wait(threading.Event(), (target - now).total_seconds() or 0.001)
-        work()
+        for step in steps:
+            step()

@@ -14,15 +14,17 @@ from jobq.log import get_logger
 from jobq.model.runner import RunnerRow
 from jobq.runtime.exchange import Exchange
 from jobq.runtime.execute import EVERYTHING, Around, Executor
-from jobq.runtime.health import Bootstrap
+from jobq.runtime.health import Bootstrap, Health
 from jobq.runtime.heartbeat import Heartbeat
 from jobq.runtime.held import Held
 from jobq.runtime.herald import Herald
 from jobq.runtime.identity import boot_id
+from jobq.runtime.leader import Leader, SoleLeader
 from jobq.runtime.maintenance import Maintenance
 from jobq.runtime.overseer import Overseer
 from jobq.runtime.pool import Pool
 from jobq.runtime.runs import Runs
+from jobq.runtime.scheduler import Scheduler
 from jobq.runtime.service import IN_USE, Service
 from jobq.runtime.sleepguard import SleepGuard
 from jobq.runtime.trouble import Trouble
@@ -46,6 +48,7 @@ class Parts:
         around: Around | None,
         describe: Callable[[], RunnerRow],
         on_fatal: Callable[[], None],
+        leader: Leader | None = None,
     ) -> None:
         self._jobs = jobs
         self._delegates = delegates
@@ -66,6 +69,7 @@ class Parts:
         )
         self.maintenance = Maintenance(jobs, exchange=exchange, guard=guard, trouble=trouble)
         self.watch = Watch(jobs, held=held, exchange=exchange, trouble=trouble)
+        self.scheduler = Scheduler(jobs, leader=leader or SoleLeader(), trouble=trouble)
         self.bench = Bench(
             clock=jobs.clock,
             held=held,
@@ -143,12 +147,13 @@ class Parts:
     @property
     def services(self) -> tuple[Service, ...]:
         """What has a thread of its own while the runner runs, besides the workers."""
-        return (self.heartbeat, self.overseer, self.maintenance, self.watch, self.herald)
+        return (self.heartbeat, self.overseer, self.maintenance, self.watch, self.scheduler, self.herald)
 
     def bootstrap(self) -> Bootstrap:
-        """Clean up, as each start does; see :meth:`jobq.Runner.bootstrap`."""
+        """Store what the code declares and clean up, as each start does; see :meth:`jobq.Runner.bootstrap`."""
         jobs = self._jobs
         jobs.register()
+        jobs.schedules.declare()
         rows = jobs.store.runners()
         self.guard.compare(rows, boot_id())
         for row in rows:
@@ -160,6 +165,19 @@ class Parts:
         reclaimed = jobs.store.reclaim(hold_expired=self.guard.holding)
         jobs.deliver()
         return Bootstrap(cancelled=cancelled, reclaimed=reclaimed)
+
+    def health(self, *, running: bool, forked: bool, workers: int) -> Health:
+        """Return how the runner is; see :meth:`jobq.Runner.health`."""
+        return Health(
+            running=running,
+            forked=forked,
+            workers=workers,
+            held=len(self.held),
+            beating=running and self.heartbeat.may_claim,
+            store_healthy=self.trouble.healthy,
+            loops={service.name: service.age for service in self.services},
+            stuck=self.overseer.stuck,
+        )
 
     def reset(self) -> None:
         """Forget what an earlier start has left behind."""

@@ -22,6 +22,7 @@ from jobq.runtime.execute import ONLY_ERRORS, Around, inside_handler
 from jobq.runtime.hand import Ended
 from jobq.runtime.health import Bootstrap, Health
 from jobq.runtime.identity import new_runner_id
+from jobq.runtime.leader import Leader
 from jobq.runtime.parts import Parts
 from jobq.runtime.staffing import check_workers, threads_of
 from jobq.threads import Alone
@@ -31,9 +32,10 @@ class Runner:
     """Runs the jobs of a job queue: with threads between ``start()`` and ``stop()``, or with ``drain()``.
 
     It serves every queue of the configuration and of the handlers, or only those that ``workers`` names with their
-    number of threads. ``delegates`` is handed to the handlers; ``around()`` is entered around each run. As a context
-    manager it starts and stops itself. It may be started again after a stop, and in a forked child, which inherits no
-    threads. Worker threads never keep the interpreter from exiting.
+    number of threads. ``delegates`` is handed to the handlers; ``around()`` is entered around each run; ``leader`` may
+    leave the schedules to other processes, by default every runner ticks them. As a context manager it starts and stops
+    itself. It may be started again after a stop, and in a forked child, which inherits no threads. Worker threads never
+    keep the interpreter from exiting.
     """
 
     def __init__(
@@ -44,6 +46,7 @@ class Runner:
         delegates: Any = None,
         around: Around | None = None,
         grace: Duration | None = None,
+        leader: Leader | None = None,
     ) -> None:
         if not isinstance(jobs, JobQueue):
             problem = f"a JobQueue is needed, not a {type(jobs).__name__}"
@@ -51,7 +54,14 @@ class Runner:
         self._jobs = jobs
         self._workers = None if workers is None else check_workers(workers)
         self._grace = jobs.config.grace if grace is None else _check_grace(grace)
-        self._parts = Parts(jobs, delegates=delegates, around=around, describe=self._describe, on_fatal=self._on_fatal)
+        self._parts = Parts(
+            jobs,
+            delegates=delegates,
+            around=around,
+            describe=self._describe,
+            on_fatal=self._on_fatal,
+            leader=leader,
+        )
         self._lock = threading.RLock()
         self._draining = Alone()
         self._owed: list[Ended] = []
@@ -63,6 +73,8 @@ class Runner:
         self.heartbeat = self._parts.heartbeat
         #: Takes back expired leases and watches the clocks, in the same way.
         self.maintenance = self._parts.maintenance
+        #: Enqueues the slots of schedules; its ``tick()`` returns what it dispatched.
+        self.scheduler = self._parts.scheduler
         self._parts.watch.pools = lambda: () if self._crew is None else self._crew.pools
         fork.register(self)
 
@@ -96,6 +108,7 @@ class Runner:
                 watch=self._parts.watch,
                 maintenance=self.maintenance,
                 herald=self._parts.herald,
+                scheduler=self.scheduler,
             )
             self._crew = crew
             crew.start()
@@ -117,7 +130,7 @@ class Runner:
         return crew is None or not crew.running or crew.shutdown.wait_until_over(seconds)
 
     def bootstrap(self) -> Bootstrap:
-        """Cancel the queued jobs of retired kinds and take back expired leases, as each start does.
+        """Store the declared schedules, cancel the queued jobs of retired kinds, take back expired leases: each start.
 
         After a sleep of the machine expired leases are granted one more length first.
         """
@@ -136,10 +149,11 @@ class Runner:
     ) -> Counts:
         """Run what is due on the calling thread, jobs enqueued meanwhile included, and say how the runs ended.
 
-        Jobs come from every queue, at most ``limit`` of them. With ``until``, an instant or a duration from now, the
-        clock is moved to each next due time or lease end and at last to ``until``; that takes a deterministic clock,
-        such as ``jobq.testing.FakeClock``. With ``raise_errors`` the exception of the first failed run is raised, once
-        that is written down. An exception that is no ``Exception`` always goes through, and its job is released.
+        Jobs come from every queue, at most ``limit`` of them. With ``until``, an instant or a duration from now,
+        schedules tick, and the clock is moved to each next due time, slot or lease end and at last to ``until``; that
+        takes a deterministic clock, such as ``jobq.testing.FakeClock``. With ``raise_errors`` the first failed run's
+        exception is raised, once that is written down. An exception that is no ``Exception`` always goes through, and
+        its job is released.
 
         Raises:
             RunnerBusy: the runner's threads run, another thread drains it, or this is inside a handler.
@@ -164,18 +178,10 @@ class Runner:
 
     def health(self) -> Health:
         """Return how the runner is, from what this process knows; no database is asked."""
-        crew, parts = self._crew, self._parts
+        crew = self._crew
         running = crew is not None and crew.running
-        return Health(
-            running=running,
-            forked=self._forked,
-            workers=sum(worker.thread.is_alive() for worker in crew.workers) if crew is not None and running else 0,
-            held=len(parts.held),
-            beating=running and parts.heartbeat.may_claim,
-            store_healthy=parts.trouble.healthy,
-            loops={service.name: service.age for service in parts.services},
-            stuck=parts.overseer.stuck,
-        )
+        alive = sum(worker.thread.is_alive() for worker in crew.workers) if crew is not None and running else 0
+        return self._parts.health(running=running, forked=self._forked, workers=alive)
 
     def __enter__(self) -> "Runner":
         self.start()
@@ -212,7 +218,9 @@ class Runner:
             if end is None:
                 drain.work()
             else:
-                run_until(end, clock=self._jobs.clock, work=drain.work, next_due=self._next_due)
+                run_until(
+                    end, clock=self._jobs.clock, steps=(self.scheduler.tick, drain.work), next_due=self._next_due
+                )
 
     def _end(self, until: datetime | Duration) -> datetime:
         clock = self._jobs.clock
@@ -223,7 +231,8 @@ class Runner:
         return shift(clock.now(), to_seconds(until, argument="until"), argument="until")
 
     def _next_due(self) -> datetime | None:
-        return self._jobs.store.look(self._parts.exchange.request(None)).next_due
+        due = self._jobs.store.look(self._parts.exchange.request(None)).next_due, self.scheduler.next_due()
+        return min((when for when in due if when is not None), default=None)
 
     def _describe(self) -> RunnerRow:
         return self._parts.describe(self._id, self._started_at, () if self._crew is None else self._crew.pools)

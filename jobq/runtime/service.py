@@ -47,7 +47,7 @@ class Service(ABC):
         self._bell = Bell()
 
     @abstractmethod
-    def tick(self) -> None:
+    def tick(self) -> object:
         """Do once what is due."""
 
     @abstractmethod

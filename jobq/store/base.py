@@ -21,6 +21,7 @@ from jobq.model.job import JSON, Actor, Job, JobInfo, JobState, KindInfo, Logged
 from jobq.model.lease import Beat, Claim, ClaimRequest, Settled, Settlement
 from jobq.model.runner import Outlook as Outlook
 from jobq.model.runner import RunnerRow as RunnerRow
+from jobq.store.scheduling import ScheduleStore
 
 
 class Durability(StrEnum):
@@ -38,8 +39,8 @@ class Durability(StrEnum):
 class Draft(NamedTuple):
     """One job to be inserted. ``delay`` (seconds) counts from the insert; ``run_at`` wins.
 
-    Queue, priority, attempts and deferrals that are None are as the kind's last registration says, by default the queue
-    "default", priority 50, five attempts and no limit of deferrals.
+    Queue, priority, attempts and deferrals that are None are as the kind's last registration says, by default
+    "default", 50, five and no limit.
     """
 
     kind: str
@@ -56,6 +57,9 @@ class Draft(NamedTuple):
     tenant_id: str | None = None
     subject: str | None = None
     meta: str | None = None
+    schedule: str | None = None
+    slot: datetime | None = None
+    catch_up: bool = False
 
 
 class Placed(NamedTuple):
@@ -89,11 +93,10 @@ class Filter(NamedTuple):
     subject: str | None = None
     dedupe_key: str | None = None
     failure_reason: str | None = None
-    #: Only ids below this one: the next page.
-    before: int | None = None
+    before: int | None = None  #: Only ids below this one: the next page.
 
 
-class Store(Protocol):
+class Store(ScheduleStore, Protocol):
     """The verbs. Every implementation passes ``tests/store``."""
 
     def register(self, kinds: Sequence[KindRow], queues: Sequence[str], retired: Sequence[str]) -> None:
@@ -131,9 +134,7 @@ class Store(Protocol):
     ) -> tuple[list[Settled], list[Claim]]:
         """Do both in one transaction: the price of a queue is the transaction."""
 
-    def extend(
-        self, leases: Sequence[tuple[int, str]], *, length: float | None = None, durable: bool
-    ) -> list[Beat]:
+    def extend(self, leases: Sequence[tuple[int, str]], *, length: float | None = None, durable: bool) -> list[Beat]:
         """Renew each lease (job id, token) for ``length`` seconds from now, or for its own length.
 
         A lease that lapsed is renewed as long as the token stands; a superseded one is left out of the answer.
@@ -217,10 +218,7 @@ class Store(Protocol):
         """Return every kind by name, or those named that exist."""
 
     def declared(self, kind: str) -> KindRow | None:
-        """Return what the last registration said of a kind, None where there was none.
-
-        Unlike :meth:`kinds` it counts no jobs, so a producer without the handler may ask for each enqueue.
-        """
+        """Return what the last registration said of a kind, None where there was none; unlike `kinds` it is cheap."""
 
     def cancel_requests(self) -> list[tuple[int, str]]:
         """Return (job id, token) of every running job that was asked to cancel."""

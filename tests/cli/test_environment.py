@@ -13,7 +13,7 @@ from tests.cli.conftest import Answer
 Cli = Callable[..., Answer]
 
 #: For each sort of value, as the help names it: one that is good, what it is read as, and one that is bad. Any text is
-#: a good NAME, TEXT, KEY, KIND, CODE, FILE or PATH as far as the command line knows.
+#: a good NAME, TEXT, KEY, KIND, CODE, FILE, PATH, ZONE or EXPRESSION as far as the command line knows.
 VALUES: dict[str | None, tuple[str, object, str | None]] = {
     None: ("yes", True, "maybe"),
     "N": ("7", 7, "x"),
@@ -24,8 +24,11 @@ VALUES: dict[str | None, tuple[str, object, str | None]] = {
     "QUEUE=N": ("mail=2, default=1", [("mail", 2), ("default", 1)], "mail=2,default"),
     "STATE": ("failed", "failed", "done"),
     "WHO": ("agent", "agent", "nobody"),
+    "HOW": ("skip", "skip", "twice"),
     "JSON": ('{"a": 1}', {"a": 1}, "{"),
-    **dict.fromkeys(("NAME", "TEXT", "KEY", "KIND", "CODE", "FILE", "PATH"), ("some text", "some text", None)),
+    **dict.fromkeys(
+        ("NAME", "TEXT", "KEY", "KIND", "CODE", "FILE", "PATH", "ZONE", "EXPRESSION"), ("some text", "some text", None)
+    ),
     "MODULE:ATTR": ("shop:jobs", "shop:jobs", None),
 }
 

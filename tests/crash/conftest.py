@@ -35,6 +35,12 @@ class Program:
                 return rest
         raise AssertionError(f"the program ended with {self._process.wait(PATIENCE)} without saying {word!r}")
 
+    def go(self) -> None:
+        """Let it go on: programs that wait for others read a line."""
+        assert self._process.stdin is not None
+        self._process.stdin.write("go\n")
+        self._process.stdin.flush()
+
     def finish(self) -> int:
         """Close its stdin and return its exit code."""
         assert self._process.stdin is not None

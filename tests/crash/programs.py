@@ -10,10 +10,12 @@ import os
 import sys
 import threading
 import time
+from datetime import datetime
 from typing import Any
 
 import jobq
 import jobq.runtime.shutdown
+from jobq.testing import FakeClock
 
 
 def say(*words: Any) -> None:
@@ -132,6 +134,24 @@ def write(path: str, settings: dict[str, Any]) -> None:
 def enqueue(path: str, settings: dict[str, Any]) -> None:
     """Enqueue one job."""
     say("enqueued", opened(path, settings).enqueue("ping", queue="default").id)
+
+
+def tick(path: str, settings: dict[str, Any]) -> None:
+    """Wait for the word, tick several times, so many seconds apart, and tell the slots and what failed."""
+    clock = FakeClock(datetime.fromisoformat(settings["at"]))
+    jobs = jobq.open(path, clock=clock)
+    scheduler = jobq.Runner(jobs).scheduler
+    jobs.queues()
+    say("ready")
+    sys.stdin.readline()
+    made, failed = [], []
+    for _ in range(settings["ticks"]):
+        clock.advance(settings.get("step", 0))
+        try:
+            made += [(one.schedule, one.slot and one.slot.isoformat()) for one in scheduler.tick() if one.created]
+        except Exception as error:
+            failed.append(repr(error))
+    say("ticked", made, failed)
 
 
 def fork(path: str, settings: dict[str, Any]) -> None:

@@ -24,7 +24,7 @@ from jobq.store.sqlite.lanes import Lane, heads
 ROWS = """
 SELECT id, run_at, CAST(coalesce(payload, (SELECT body FROM jobq_payload WHERE job_id = jobq_job.id), '') AS BLOB),
        parent_id, actor, CAST(tenant_id AS BLOB), CAST(subject AS BLOB), CAST(meta AS BLOB),
-       CAST(schedule AS BLOB), slot,
+       CAST(schedule AS BLOB), slot, catch_up,
        """ + rows.FACT_COLUMNS + """
 FROM jobq_job
 WHERE state = 'queued' AND queue = ? AND kind = ? AND priority = ? AND (run_at, id) > (?, ?) AND run_at <= ?
@@ -81,7 +81,7 @@ def claim(
     claims: list[Claim] = []
     starts: list[tuple[Any, ...]] = []
     for lane, row in _in_order(conn, lanes, budget, now_ms, most):
-        facts = rows.facts(row[10:])
+        facts = rows.facts(row[11:])
         decision = decide(facts, Trigger.CLAIM, Moment(now))
         assert decision is not None, "the machine has a rule for every claim of a queued row"
         if decision.state is not JobState.RUNNING:
@@ -136,7 +136,7 @@ def _rows(conn: apsw.Connection, lane: Lane, now_ms: int, size: int) -> Iterator
 def _claim(
     lane: Lane, row: tuple[Any, ...], facts: Facts, attempt: int, token: str, worker: str, now_ms: int
 ) -> Claim:
-    job_id, run_at, payload, parent_id, actor, tenant_id, subject, meta, schedule, slot = row[:10]
+    job_id, run_at, payload, parent_id, actor, tenant_id, subject, meta, schedule, slot, catch_up = row[:11]
     return Claim(
         job_id,
         lane.kind,
@@ -157,4 +157,5 @@ def _claim(
         token,
         worker,
         now_ms - run_at,
+        bool(catch_up),
     )

@@ -23,8 +23,8 @@ PARENT = "SELECT 1 FROM jobq_job WHERE id = ?"
 
 INSERT = """
 INSERT INTO jobq_job (kind, queue, state, priority, payload, max_attempts, max_deferrals, run_at, dedupe_key,
-                      parent_id, actor, tenant_id, subject, meta, created_at)
-VALUES (?, ?, 'queued', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                      parent_id, actor, tenant_id, subject, meta, schedule, slot, catch_up, created_at)
+VALUES (?, ?, 'queued', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 INSERT_PAYLOAD = "INSERT INTO jobq_payload (job_id, body) VALUES (?, ?)"
 
@@ -169,5 +169,8 @@ def _bindings(draft: Draft, run_at: int, now_ms: int) -> tuple[Any, ...]:
         draft.tenant_id,
         draft.subject,
         draft.meta,
+        draft.schedule,
+        None if draft.slot is None else rows.to_ms(draft.slot),
+        draft.catch_up,
         now_ms,
     )

@@ -21,7 +21,7 @@ _MILLISECOND = timedelta(milliseconds=1)
 INFO_COLUMNS = (
     "id, kind, queue, state, priority, parent_id, actor, tenant_id, subject, dedupe_key, schedule, slot, meta, "
     "attempts, max_attempts, deferrals, max_deferrals, run_at, last_error, failure_reason, failure_class, progress, "
-    "worker, token, lease_until, lease_length, cancel_requested_at, created_at, started_at, finished_at"
+    "worker, token, lease_until, lease_length, cancel_requested_at, created_at, started_at, finished_at, catch_up"
 )
 #: The same and both texts, wherever they live, in the order that :func:`job` reads them.
 JOB_COLUMNS = (
@@ -114,6 +114,7 @@ def _info_fields(row: Sequence[Any]) -> dict[str, Any]:
             "created_at": from_ms(row[27]),
             "started_at": _time(row[28]),
             "finished_at": _time(row[29]),
+            "catch_up": bool(row[30]),
         }
     except (ValueError, RecursionError) as error:
         raise BadRow(f"job {row[0]} holds an unreadable value") from error
@@ -126,7 +127,7 @@ def job_info(row: Sequence[Any]) -> JobInfo:
 
 def job(row: Sequence[Any]) -> Job:
     """Read :data:`JOB_COLUMNS`. JSON that somebody broke is shown as None: only the run of a job may refuse it."""
-    return Job(**_info_fields(row), payload=_lenient(row[30]), result=_lenient(row[31]))
+    return Job(**_info_fields(row), payload=_lenient(row[31]), result=_lenient(row[32]))
 
 
 def _lenient(body: bytes | str | None) -> JSON:
@@ -160,8 +161,9 @@ def job_of_draft(job_id: int, draft: Draft, run_at: int, now: int) -> Job:
         tenant_id=draft.tenant_id,
         subject=draft.subject,
         dedupe_key=draft.dedupe_key,
-        schedule=None,
-        slot=None,
+        schedule=draft.schedule,
+        slot=draft.slot,
+        catch_up=draft.catch_up,
         meta=_json(draft.meta) or {},
         attempts=0,
         max_attempts=draft.max_attempts,

@@ -1,10 +1,9 @@
 """The SQLite store: each method is one transaction around one function of the files beside this one."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
-from typing import TypeVar
 
 import apsw
 
@@ -13,7 +12,7 @@ from jobq.model.events import Change
 from jobq.model.finding import Finding
 from jobq.model.job import Actor, Job, JobInfo, JobState, KindInfo, LoggedChange, QueueInfo, Requeued, Run
 from jobq.model.lease import Beat, Claim, ClaimRequest, Settled, Settlement
-from jobq.store.base import Draft, Durability, Filter, KindRow, Outlook, Placed, RunnerRow
+from jobq.store.base import Draft, Filter, KindRow, Outlook, Placed, RunnerRow
 from jobq.store.sqlite import (
     cancel,
     claim,
@@ -27,36 +26,17 @@ from jobq.store.sqlite import (
     runners,
     settle,
 )
-from jobq.store.sqlite.engine import Engine
+from jobq.store.sqlite.schedulestore import SqliteSchedules
 from jobq.store.sqlite.settle import Expiry
-
-T = TypeVar("T")
 
 _TOKEN_BYTES = 8
 
 
-class SqliteStore:
+class SqliteStore(SqliteSchedules):
     """One job queue's view of a database file: its clock, durability and patience over a shared engine.
 
     Implements :class:`jobq.store.base.Store`, whose docstrings are the contract of the methods here.
     """
-
-    def __init__(
-        self,
-        engine: Engine,
-        *,
-        now: Callable[[], datetime],
-        roll: Callable[[], float],
-        durability: Durability,
-        busy_timeout: float,
-        close: Callable[[], None],
-    ) -> None:
-        self.engine = engine
-        self.close = close
-        self._now = now
-        self._roll = roll
-        self._durability = durability
-        self._busy_timeout = busy_timeout
 
     def register(self, kinds: Sequence[KindRow], queues_: Sequence[str], retired: Sequence[str]) -> None:
         """Write the rows of kinds and queues."""
@@ -231,13 +211,6 @@ class SqliteStore:
         self, settlements: Sequence[Settlement], conn: apsw.Connection, changes: list[Change]
     ) -> list[Settled]:
         return settle.settle(conn, changes, settlements, now=self._now(), roll=self._roll)
-
-    def _write(self, operation: Callable[[apsw.Connection, list[Change]], T], *, durable: bool = True) -> T:
-        sync = self._durability is Durability.FULL or (durable and self._durability is Durability.BALANCED)
-        return self.engine.write(operation, sync=sync, busy_timeout=self._busy_timeout)
-
-    def _read(self, operation: Callable[[apsw.Connection], T]) -> T:
-        return self.engine.read(operation, busy_timeout=self._busy_timeout)
 
 
 def _mint(count: int) -> list[str]:
