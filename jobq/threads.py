@@ -1,8 +1,9 @@
 """Waking and excluding threads, so that a KeyboardInterrupt at any moment leaves nothing locked.
 
 Python raises it on the main thread between two bytecodes: after a call, at the start of a function or of a loop's next
-round. ``with lock`` on a plain lock is safe, for both of its ends are one call into C. ``lock.acquire()`` before ``try``
-is not, nor are Condition, Event and Semaphore, which are written in Python and may be left with their inner lock taken.
+round. ``with lock`` on a plain lock is safe, for both of its ends are one call into C. ``lock.acquire()`` ahead of a
+``try`` is not, nor are Condition, Event and Semaphore, which are written in Python and may be left with their inner
+lock taken.
 """
 
 import threading
@@ -41,7 +42,8 @@ class Alone:
     """Lets one thread at a time do something; the others go away instead of waiting, as does a call from within."""
 
     def __init__(self) -> None:
-        self.after_fork()
+        self._lock = threading.Lock()
+        self._who: object | None = None
 
     @property
     def busy(self) -> bool:
@@ -66,4 +68,4 @@ class Alone:
     def after_fork(self) -> None:
         """Make it usable in a forked child, where nobody is about it."""
         self._lock = threading.Lock()
-        self._who: object | None = None
+        self._who = None

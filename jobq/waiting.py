@@ -1,6 +1,5 @@
 """Waiting for a job to end."""
 
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +10,7 @@ from jobq.lookups import Lookups
 from jobq.model.duration import Duration, to_seconds
 from jobq.model.events import Change
 from jobq.model.job import Job, JobState
+from jobq.threads import Bell
 
 #: The pause before the first look at another process's commits, in seconds; it doubles up to ``Config.poll``.
 _FIRST_PAUSE = 0.002
@@ -52,7 +52,7 @@ class Waiting(Lookups):
             raise JobNotFound(job_id)
         return state
 
-    def _pause(self, ended: threading.Event, seen: int, deadline: float | None) -> None:
+    def _pause(self, ended: Bell, seen: int, deadline: float | None) -> None:
         """Return when the job may have ended, or at the deadline."""
         pause = _FIRST_PAUSE
         while deadline is None or time.monotonic() < deadline:
@@ -62,12 +62,12 @@ class Waiting(Lookups):
             pause = min(2 * pause, self.config.poll)
 
     @contextmanager
-    def _ending(self, job_id: int) -> Iterator[threading.Event]:
-        ended = threading.Event()
+    def _ending(self, job_id: int) -> Iterator[Bell]:
+        ended = Bell()
 
         def notice(change: Change) -> None:
             if change.job_id == job_id and change.state.terminal:
-                ended.set()
+                ended.ring()
 
         unsubscribe = self.bus.watch(notice)
         try:

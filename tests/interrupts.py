@@ -1,4 +1,4 @@
-"""Ctrl-C at every moment: an action is repeated, struck at the first, the second, ... place where Python would raise."""
+"""Ctrl-C at every moment: an action is done again and again, struck at each place where Python would raise."""
 
 import _thread
 import dis
@@ -30,6 +30,7 @@ class _Tracer:
 
     def __init__(self, number: int, part: str) -> None:
         self.left = number
+        self.struck: object = None
         self._part = part
 
     def on_call(self, frame: FrameType, event: str, arg: Any) -> Any:
@@ -40,7 +41,7 @@ class _Tracer:
         frame.f_trace_opcodes, frame.f_trace_lines = True, False
         self.left -= 1
         if self.left == 0:
-            _STRIKE.arrive
+            self.struck = _STRIKE.arrive
         return self.on_opcode
 
     def on_opcode(self, frame: FrameType, event: str, arg: Any) -> Any:
@@ -48,7 +49,7 @@ class _Tracer:
         if event == "opcode" and frame.f_code.co_code[frame.f_lasti] in _LOOKS:
             self.left -= 1
             if self.left == 0:
-                _STRIKE.arrive
+                self.struck = _STRIKE.arrive
         return self.on_opcode
 
 
@@ -58,17 +59,19 @@ def strikes(action: Callable[[], object], *, part: str = "", every: int = 1) -> 
     ``part`` restricts the strikes to the files whose path has it, ``every`` to each so many-th place.
     """
     for number in itertools.count(1, every):
-        tracer = _Tracer(number, part)
-        before = sys.gettrace()
-        try:
-            sys.settrace(tracer.on_call)
-            action()
-        except KeyboardInterrupt:
-            sys.settrace(before)
-            yield number
-        else:
-            sys.settrace(before)
-            assert tracer.left > 0, "the interrupt was swallowed"
+        if not _struck(action, _Tracer(number, part)):
             return
-        finally:
-            sys.settrace(before)
+        yield number
+
+
+def _struck(action: Callable[[], object], tracer: _Tracer) -> bool:
+    before = sys.gettrace()
+    try:
+        sys.settrace(tracer.on_call)
+        action()
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(before)
+    assert tracer.left > 0, "the interrupt was swallowed"
+    return False

@@ -154,12 +154,12 @@ jobs.bus.subscribe(jobq.JobStateChanged, told.append)
 jobs.live[(1, "t")] = jobq.CancelToken(jobs.clock)
 gate = jobs.gate("llm")
 gate.try_acquire()
-jobs.bus._events._busy.acquire()
+jobs.bus._events._handing_on._who = jobs
 child = os.fork()
 if child == 0:
     jobs.enqueue("child")
     os._exit(0 if (len(told), len(jobs.live), gate.free) == (1, 0, 1) else 1)
-jobs.bus._events._busy.release()
+jobs.bus._events._handing_on._who = None
 assert os.waitpid(child, 0)[1] == 0
 assert (len(jobs.live), gate.free) == (1, 0)
 jobs.enqueue("parent")

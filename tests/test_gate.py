@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from jobq.errors import ArgumentError, ConfigError
-from jobq.gate import Gate, Gates
+from jobq.gate import Gate, Gates, Permit
+from tests.interrupts import strikes
 
 PATIENCE = 10.0
 
@@ -171,16 +172,122 @@ def test_on_release_callback_that_raises_is_logged_and_skipped(caplog: pytest.Lo
 
 
 def test_put_back_returns_a_permit_in_silence() -> None:
-    """A permit that was taken on the chance of work comes back without a callback, and never one too many."""
-    gate = Gate("llm", 1)
-    calls: list[int] = []
+    """A permit that was taken on the chance of work comes back without a release callback, and never one too many."""
+    gate, permit, calls = Gate("llm", 1), Permit(), []
     gate.on_release(lambda: calls.append(1))
-    assert gate.try_acquire()
+    assert gate.take(permit)
 
-    gate.put_back()
-    gate.put_back()
+    gate.put_back(permit)
+    gate.put_back(permit)
 
     assert (gate.free, calls) == (1, [])
+
+
+def test_take_and_end_of_a_permit_are_idempotent() -> None:
+    """Taken twice a permit is one, and ended twice it calls back once."""
+    gate, permit, calls = Gate("llm", 2), Permit(), []
+    gate.on_release(lambda: calls.append(1))
+
+    assert [gate.take(permit), gate.take(permit), gate.free] == [True, True, 1]
+    gate.end(permit)
+    gate.end(permit)
+
+    assert (gate.free, calls) == (2, [1])
+
+
+def test_release_gives_back_only_what_try_acquire_took() -> None:
+    """A release too many takes no permit from a block that still holds it."""
+    gate = Gate("llm", 1)
+    with gate.acquire():
+        gate.release()
+        assert gate.free == 0
+
+
+def test_call_when_free_calls_once_however_it_came_free() -> None:
+    """Who found no permit hears of the next one, though nobody used it; with a permit free it is called at once."""
+    gate, permit, calls = Gate("llm", 1), Permit(), []
+
+    def callback() -> None:
+        calls.append(gate.free)
+
+    assert gate.take(permit)
+    gate.call_when_free(callback)
+    gate.call_when_free(callback)
+    gate.put_back(Permit())
+    assert calls == []
+    gate.put_back(permit)
+    gate.put_back(permit)
+    assert calls == [1]
+    gate.call_when_free(callback)
+    assert calls == [1, 1]
+
+
+def test_interrupted_at_any_moment_a_block_holds_no_permit() -> None:
+    """Wherever Ctrl-C strikes, the permit is back and the lock is free."""
+    gate, struck = Gate("llm", 1), 0
+
+    def use() -> None:
+        with gate.acquire():
+            pass
+
+    for _ in strikes(use):
+        struck += 1
+        assert gate.free == 1
+        use()
+
+    assert struck > 20
+
+
+def test_interrupted_at_any_moment_a_refused_try_takes_nothing() -> None:
+    """A try that raises has taken nothing; one that succeeded is undone by one release."""
+    gate, struck = Gate("llm", 1), 0
+    for _ in strikes(gate.try_acquire):
+        struck += 1
+        assert gate.free == 1
+
+    assert struck > 5
+    gate.release()
+    assert gate.free == 1
+
+
+def test_interrupted_release_leaves_the_gate_usable() -> None:
+    """A release that was struck either has happened or can be repeated; never more, never less."""
+    gate = Gate("llm", 2)
+    assert gate.try_acquire()
+
+    def release() -> None:
+        assert gate.try_acquire()
+        gate.release()
+
+    for _ in strikes(release, part="gate"):
+        while gate.free < 1:
+            gate.release()
+        assert gate.free == 1
+    gate.release()
+    assert gate.free == 2
+
+
+def test_a_waiter_that_gives_up_passes_its_call_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two threads that wait, the second gets the permit although the first was called and left."""
+    monkeypatch.setattr("jobq.gate.LONGEST_WAIT", 10 * PATIENCE)
+    gate, held, first, entered = Gate("llm", 1), Permit(), Permit(), threading.Event()
+    assert gate.take(held)
+    gate._waiting[first] = None
+
+    def enter() -> None:
+        with gate.acquire():
+            entered.set()
+
+    thread = threading.Thread(target=enter, daemon=True)
+    thread.start()
+    while len(gate._waiting) < 2:
+        pass
+    gate.put_back(held)
+    assert first.called.wait(PATIENCE)
+    gate._leave(first)
+
+    assert entered.wait(PATIENCE)
+    thread.join(PATIENCE)
 
 
 def test_gates_make_a_gate_once() -> None:
@@ -248,7 +355,7 @@ def test_after_fork_frees_every_permit_and_lock() -> None:
     gates = Gates()
     gate = gates.get("llm", 2)
     assert gate.try_acquire()
-    gate._changed.acquire()
+    gate._lock.acquire()
 
     gates.after_fork()
 

@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     payload = read_payload(arguments.payload)
     with open_target(arguments, create=True) as jobs:
-        strange = not _known(jobs, arguments.kind)
+        strange = not is_known(jobs, arguments.kind)
         made = jobs.enqueue(arguments.kind, payload, **_settings(arguments))
         if arguments.json:
             say_json({"id": made.id, "created": made.created, "job": made.job})
@@ -58,8 +58,8 @@ def run(arguments: argparse.Namespace) -> int:
     return Exit.DONE
 
 
-def _known(jobs: Any, kind: str) -> bool:
-    """Whether a handler here, a registration or an earlier job knows the kind; no jobs are counted."""
+def is_known(jobs: Any, kind: str) -> bool:
+    """Return whether a handler here, a registration or an earlier job knows the kind; no jobs are counted."""
     return bool(jobs.handlers.find(kind) or jobs.store.declared(kind) or jobs.find(kind=kind, limit=1))
 
 

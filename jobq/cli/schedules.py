@@ -94,8 +94,9 @@ def _row(one: Any) -> tuple[object, ...]:
 
 def run_add(arguments: argparse.Namespace) -> int:
     """Store a schedule and print its next slot."""
-    from jobq.cli.exits import Exit  # start-up cost
-    from jobq.cli.output import say, say_json, shown
+    from jobq.cli.enqueue import is_known  # start-up cost
+    from jobq.cli.exits import Exit
+    from jobq.cli.output import note, say, say_json, shown
     from jobq.cli.payload import read_payload
     from jobq.cli.target import open_target
 
@@ -104,10 +105,13 @@ def run_add(arguments: argparse.Namespace) -> int:
     options["kind"], options["payload"] = arguments.kind, read_payload(arguments.payload)
     with open_target(arguments, create=True) as jobs:
         stored = jobs.schedules.add(arguments.name, **options)
+        strange = sorted(kind for kind in {entry.kind for entry in stored.entries} if not is_known(jobs, kind))
     if arguments.json:
         say_json(stored)
     else:
         say(f"schedule {stored.name} stored, next slot {shown(stored.next_run)}")
+    for kind in strange:
+        note(f"note: no handler or earlier job knows the kind {kind}; its jobs wait until a worker does")
     return Exit.DONE
 
 

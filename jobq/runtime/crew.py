@@ -3,12 +3,14 @@
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 
 from jobq.errors import JobqError
 from jobq.jobqueue import JobQueue
 from jobq.log import get_logger
 from jobq.model.events import QueueStateChanged
 from jobq.runtime.heartbeat import Heartbeat
+from jobq.runtime.herald import Herald
 from jobq.runtime.maintenance import Maintenance
 from jobq.runtime.overseer import Overseer
 from jobq.runtime.pool import Pool
@@ -35,18 +37,18 @@ class Crew:
         overseer: Overseer,
         watch: Watch,
         maintenance: Maintenance,
+        herald: Herald,
         scheduler: Scheduler,
     ) -> None:
         self._jobs = jobs
         self._runner_id = runner_id
         self._bench = bench
-        self._heartbeat = heartbeat
         self._overseer = overseer
         self._watch = watch
-        self._maintenance = maintenance
-        self._scheduler = scheduler
-        # In the order in which they start; leases are renewed before anything is claimed.
-        self._services: tuple[Service, ...] = (heartbeat, overseer, maintenance, watch, scheduler)
+        # In the order in which they start; leases are renewed before anything is claimed. They stop in the other order,
+        # the heartbeat last but for the herald, who tells what the others did.
+        self._services: tuple[Service, ...] = (herald, heartbeat, overseer, maintenance, watch, scheduler)
+        self._starting = threading.RLock()
         self._unsubscribe: list[Callable[[], None]] = []
         self.pid = os.getpid()
         self.pools = tuple(Pool(queue, on_idle=watch.on_idle) for queue in threads)
@@ -70,9 +72,13 @@ class Crew:
         return self.pid == os.getpid() and not self.shutdown.over
 
     def start(self) -> None:
-        """Listen, then start the services, then the workers; where a thread cannot be started, stop the others."""
+        """Listen, then start the services, then the workers; where a thread cannot be started, stop the others.
+
+        A stop that is asked for meanwhile, from whatever thread, finds or leaves none of them running.
+        """
         try:
-            self._start()
+            with self._starting:
+                self._start()
         except BaseException:
             self.stop(0.0)
             raise
@@ -101,6 +107,9 @@ class Crew:
             service.start()
         for worker in self.workers:
             worker.start()
+        if self.shutdown.over:
+            # Stopped on this thread, by a signal handler of the host, while others were still to be started.
+            self._finish()
 
     def _is_inside(self) -> bool:
         threads: Sequence[threading.Thread | None] = [
@@ -114,21 +123,33 @@ class Crew:
         self._overseer.recall()
 
     def _finish(self) -> None:
-        self.unsubscribe()
-        # Leases are renewed to the last: a job that still runs must not be taken over while others are waited for.
-        self._scheduler.stop()
-        self._watch.stop()
-        self._maintenance.stop()
-        self._overseer.stop()
+        """Stop the services; every step is taken although another one failed, and may be taken again."""
+        # After a start on another thread, so that everything that it starts is stopped.
+        with self._starting, ExitStack() as steps:
+            herald, heartbeat, overseer, maintenance, watch, scheduler = self._services
+            # Last in, first out. Leases are renewed to the last: a job that still runs must not be taken over while
+            # others are waited for.
+            for step in (self._forget, herald.stop, self._remove_row, heartbeat.stop, self._settle, overseer.stop):
+                steps.callback(step)
+            for step in (maintenance.stop, watch.stop, scheduler.stop, self.unsubscribe):
+                steps.callback(step)
+
+    def _settle(self) -> None:
         try:
             self._overseer.settle()
         except JobqError as error:
             logger.error("jobq.runner.void_failed", error=type(error).__name__)
-        self._heartbeat.stop()
+
+    def _remove_row(self) -> None:
         try:
             self._jobs.store.remove_runner(self._runner_id)
         except JobqError as error:
             logger.warning("jobq.runner.row_left", error=type(error).__name__)
+
+    def _forget(self) -> None:
+        # What could not be given up has to expire; a later start must not renew it.
+        held = self._bench.held
+        held.drop(held.keys())
 
     def _worker_ended(self) -> None:
         self.shutdown.worker_ended()

@@ -1,5 +1,6 @@
 """A drain: the worker's steps on the calling thread, one job at a time, until nothing is left to do."""
 
+import contextlib
 import os
 import socket
 import sys
@@ -10,12 +11,13 @@ from datetime import datetime
 import attrs
 
 from jobq.clock import Clock
+from jobq.errors import JobqError
 from jobq.model.effects import Verdict
-from jobq.model.lease import Settled
+from jobq.model.lease import Claim, Settled
 from jobq.model.outcome import Failed, Released
 from jobq.runtime.exchange import Exchange
 from jobq.runtime.hand import Ended, Hand
-from jobq.runtime.held import Held
+from jobq.runtime.held import Held, Key
 from jobq.runtime.runs import Runs
 
 
@@ -60,6 +62,9 @@ class Drain:
         self._worker = f"{socket.gethostname()}:{os.getpid()}:{threading.current_thread().name}"
         self._verdicts = dict.fromkeys(Verdict, 0)
         self._claimed = 0
+        # What the last trade brought, in a hand as soon as there is one.
+        self._claims: list[Claim] = []
+        self._hand: Hand | None = None
 
     @property
     def counts(self) -> Counts:
@@ -69,42 +74,66 @@ class Drain:
 
     def work(self) -> None:
         """Run what is due, jobs enqueued meanwhile included, until nothing is or the limit is reached."""
-        while self._left > 0:
-            hand = self._trade()
-            if hand is None:
-                return
-            self._left -= 1
-            self._claimed += 1
-            self._run(hand)
-        self._settle()
+        try:
+            while self._left > 0 and (hand := self._trade()) is not None:
+                self._left -= 1
+                self._claimed += 1
+                self._run(hand)
+            self._settle()
+        except BaseException:
+            # Ctrl-C, or a failing test: the job goes back uncounted and the exception to whoever called.
+            self._let_go()
+            raise
 
     def _trade(self) -> Hand | None:
         claimed_at, ended = self._clock.monotonic(), tuple(self._owed)
-        settled, claims = self._exchange.settle_and_claim(ended, workers=(self._worker,), queues=None, hand=1)
-        hand = Hand(claims, claimed_at=claimed_at)
+        # What the last hand brought is owed by now.
+        self._hand, self._claims = None, []
+        settled = self._exchange.settle_and_claim(
+            ended, self._claims, workers=(self._worker,), queues=None, hand=1
+        )
+        self._count(settled)
+        self._hand = hand = Hand(self._claims, claimed_at=claimed_at)
         self._held.add(hand)
         self._exchange.note(ended, settled)
-        self._count(settled)
-        return hand if claims else None
+        return hand if hand.claims else None
 
     def _run(self, hand: Hand) -> None:
-        try:
-            job = hand.start_next(self._runs.begin)
-            assert job is not None, "a fresh hand starts its job"
-            ended = self._runs.carry_out(job)
-            hand.finish(job, ended)
-        except BaseException:
-            # Ctrl-C, or a failing test: the job goes back uncounted and the exception to whoever called.
-            self._owed += (*hand.abandon(Released()), *self._exchange.take_back(hand))
-            self._settle()
-            raise
+        job = hand.start_next(self._runs.begin)
+        if job is None:
+            # Its job was cancelled between the claim and here.
+            self._owed += self._exchange.take_back(hand)
+            return
+        ended = self._runs.carry_out(job)
+        hand.finish(job, ended)
         self._owed += hand.steal()
         if self._raise_errors and isinstance(ended.outcome, Failed) and job.error is not None:
             self._settle()
             raise job.error
 
+    def _let_go(self) -> None:
+        """Settle what is over and release what is not, wherever the interrupt has struck."""
+        if self._hand is not None:
+            self._owed += self._exchange.take_back(self._hand)
+        owed = self._owed_keys()
+        for claim in self._claims:
+            self._exchange.permits.release(claim)
+            if (claim.id, claim.token) not in owed:
+                self._owed.append(Ended(claim, Released(), 0.0))
+        # What cannot be written now stays owed; the interrupt is the news.
+        with contextlib.suppress(JobqError):
+            self._settle()
+        # What was settled, but not yet let go of.
+        self._held.drop(set(self._held.keys()) - self._owed_keys())
+
+    def _owed_keys(self) -> set[Key]:
+        return {(one.claim.id, one.claim.token) for one in self._owed}
+
     def _settle(self) -> None:
-        self._count(self._exchange.settle(tuple(self._owed)))
+        ended = tuple(self._owed)
+        self._count(self._exchange.settle(ended))
+        self._hand, self._claims = None, []
+        self._exchange.deliver()
 
     def _count(self, settled: Sequence[Settled]) -> None:
         self._owed.clear()

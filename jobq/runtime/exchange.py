@@ -1,6 +1,6 @@
 """The trade of every loop: write down what ended and take what is next, in one transaction."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from jobq.jobqueue import JobQueue
 from jobq.model.effects import Verdict
@@ -8,7 +8,7 @@ from jobq.model.lease import Claim, ClaimRequest, Settled, Settlement
 from jobq.model.outcome import Succeeded
 from jobq.runtime.hand import Ended, Hand
 from jobq.runtime.held import Held
-from jobq.runtime.permits import Permits
+from jobq.runtime.permits import Permits, Taken
 from jobq.runtime.report import report
 from jobq.runtime.sleepguard import SleepGuard
 
@@ -16,22 +16,27 @@ from jobq.runtime.sleepguard import SleepGuard
 class Exchange:
     """What worker threads, a drain and the overseer share when they talk to the job queue."""
 
-    def __init__(self, jobs: JobQueue, *, held: Held, guard: SleepGuard) -> None:
+    def __init__(self, jobs: JobQueue, *, held: Held, guard: SleepGuard, announce: Callable[[], None]) -> None:
         self._jobs = jobs
         self._held = held
         self._guard = guard
+        #: Has the bus told soon, without waiting for a listener.
+        self.announce = announce
         self._version = -1
         self._kinds: tuple[str, ...] = ()
         self._gate_names: Mapping[str, str] = {}
         self.permits = Permits(jobs.gates, lambda: self._gate_names)
 
     def settle(self, ended: Sequence[Ended]) -> list[Settled]:
-        """Write down how runs ended; the answer has the order of the runs, superseded ones included."""
+        """Write down how runs ended; the answer has the order of the runs, superseded ones included.
+
+        Nobody is told of it yet: :meth:`announce` or :meth:`deliver` is to follow.
+        """
         if not ended:
             return []
         open_runs = self._settlements(ended)
         settled = _merged(ended, self._jobs.store.settle(open_runs, durable=False) if open_runs else [])
-        self.note(ended, settled)
+        self._let_go(ended, settled)
         return settled
 
     def note(self, ended: Sequence[Ended], settled: Sequence[Settled]) -> None:
@@ -39,40 +44,53 @@ class Exchange:
 
         The bus comes last: whoever hears that a job runs can cancel it, who hears that it ended finds its permit free.
         """
-        if ended:
-            keys = [(claim.id, claim.token) for claim, *_ in ended]
-            self._held.lose(key for key, one in zip(keys, settled, strict=True) if one.verdict == Verdict.SUPERSEDED)
-            self._held.drop(keys)
-            report(zip(ended, settled, strict=True))
+        self._let_go(ended, settled)
+        self._jobs.deliver()
+
+    def deliver(self) -> None:
+        """Tell the bus on the calling thread."""
         self._jobs.deliver()
 
     def take_back(self, hand: Hand) -> list[Ended]:
         """Take what a hand holds beside its current run: what is over, and the unstarted jobs as released."""
         ended = hand.steal()
         for one in ended:
-            if one.ran is None:
-                self.permits.release(one.claim)
+            self.permits.release(one.claim)
         return ended
 
     def settle_and_claim(
-        self, ended: Sequence[Ended], *, workers: tuple[str, ...], queues: tuple[str, ...] | None, hand: int
-    ) -> tuple[list[Settled], list[Claim]]:
-        """Do the same, and claim for each of ``workers`` in the same transaction.
+        self,
+        ended: Sequence[Ended],
+        claims: list[Claim],
+        *,
+        workers: tuple[str, ...],
+        queues: tuple[str, ...] | None,
+        hand: int,
+        on_permit: Callable[[], object] | None = None,
+    ) -> list[Settled]:
+        """Do the same, and claim for each of ``workers`` in the same transaction; what it got is put into ``claims``.
 
-        It is unsynced: what a power cut undoes runs once more, which "at least once" covers. Where it raises, nothing
-        was settled or claimed, and the permits are back. The caller holds what it got and calls :meth:`note`.
+        It is unsynced: what a power cut undoes runs once more, which "at least once" covers. Where the store raises,
+        nothing was settled or claimed, and the permits are back. The caller holds what it got, also where an interrupt
+        strikes after the claim, and calls :meth:`note`. ``on_permit`` is called once when there is a permit that this
+        claim could not get.
         """
         self.observe()
         self._refresh()
-        # Nearly no process has a gate, and then nothing is taken.
-        taken = self.permits.take(len(workers)) if self._gate_names else {}
-        claims: list[Claim] = []
+        taken: Taken = {}
         try:
-            request = self._request(workers, queues, hand, taken)
-            answers, claims = self._jobs.store.settle_and_claim(self._settlements(ended), request, durable=False)
+            # Nearly no process has a gate, and then nothing is taken.
+            permits = self.permits.take(taken, len(workers)) if self._gate_names else {}
+            request = self._request(workers, queues, hand, permits)
+            # Into the caller's list in the same step: no interrupt comes between.
+            answers, claims[:] = self._jobs.store.settle_and_claim(self._settlements(ended), request, durable=False)
         finally:
-            self.permits.put_back(taken, claims)
-        return _merged(ended, answers), claims
+            try:
+                self.permits.settle(taken, claims, on_free=on_permit)
+            except BaseException:
+                self.permits.settle(taken, claims)
+                raise
+        return _merged(ended, answers)
 
     def request(self, queues: tuple[str, ...] | None) -> ClaimRequest:
         """Return what a claim could take now: what a watcher looks for."""
@@ -91,13 +109,20 @@ class Exchange:
         except BaseException:
             self._guard.put_back(step)
             raise
-        self._jobs.deliver()
+        self.announce()
 
     @property
     def kinds(self) -> tuple[str, ...]:
         """The kinds that have a handler here."""
         self._refresh()
         return self._kinds
+
+    def _let_go(self, ended: Sequence[Ended], settled: Sequence[Settled]) -> None:
+        if ended:
+            keys = [(claim.id, claim.token) for claim, *_ in ended]
+            self._held.lose(key for key, one in zip(keys, settled, strict=True) if one.verdict == Verdict.SUPERSEDED)
+            self._held.drop(keys)
+            report(zip(ended, settled, strict=True))
 
     def _refresh(self) -> None:
         handlers = self._jobs.handlers

@@ -32,8 +32,9 @@ class Held:
     def drop(self, keys: Iterable[Key]) -> None:
         """Let go of jobs that were settled; those not held are ignored."""
         for key in keys:
-            self._hands.pop(key, None)
+            # In this order: who is interrupted in between finds it held, and drops it again.
             self._live.pop(key, None)
+            self._hands.pop(key, None)
 
     def keys(self) -> list[Key]:
         """Return job id and token of everything held."""

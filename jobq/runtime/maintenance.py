@@ -27,7 +27,7 @@ class Maintenance(Service):
         self._exchange.observe()
         if self._jobs.store.look(self._exchange.request(None)).expired:
             self._jobs.store.reclaim(hold_expired=self._guard.holding)
-            self._jobs.deliver()
+            self._exchange.announce()
         now = self.clock.monotonic()
         if now >= self._checkpoint_at:
             self._checkpoint_at = now + CHECKPOINT_EVERY

@@ -1,11 +1,12 @@
 """The overseer: looks after what goes on too long, a hand, a run budget, a stop."""
 
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from jobq.cancellation import CancelReason
-from jobq.jobqueue import JobQueue
+from jobq.clock import Clock
 from jobq.log import get_logger
-from jobq.model.events import JobStuck
+from jobq.model.events import Event, JobStuck
 from jobq.runtime.context import RunningJob
 from jobq.runtime.exchange import Exchange
 from jobq.runtime.hand import Ended, Hand
@@ -47,10 +48,17 @@ class Overseer(Service):
     name = "overseer"
 
     def __init__(
-        self, jobs: JobQueue, *, held: Held, exchange: Exchange, heartbeat: Heartbeat, trouble: Trouble
+        self,
+        *,
+        clock: Clock,
+        held: Held,
+        exchange: Exchange,
+        heartbeat: Heartbeat,
+        trouble: Trouble,
+        tell: Callable[[Event], None],
     ) -> None:
-        super().__init__(clock=jobs.clock, trouble=trouble)
-        self._jobs = jobs
+        super().__init__(clock=clock, trouble=trouble)
+        self._tell = tell
         self._held = held
         self._exchange = exchange
         self._heartbeat = heartbeat
@@ -126,12 +134,17 @@ class Overseer(Service):
         self._owed.clear()
         self.stopping = None
 
+    def owe(self, ended: Iterable[Ended]) -> None:
+        """Take over ended runs that somebody else could not settle."""
+        self._owed += ended
+
     def settle(self) -> None:
         """Write down what was taken out of hands; what cannot be written now is tried again with the next tick."""
         owed = self._owed
         if owed:
             self._exchange.settle(owed)
             self._owed = []
+            self._exchange.announce()
 
     def prune(self) -> None:
         """Forget the budgets of runs that are over."""
@@ -153,7 +166,7 @@ class Overseer(Service):
         self._told.add(key)
         ran = now - job.cancel_token.started
         logger.warning("jobq.job.stuck", job_id=job.id, kind=job.kind, worker=job.claim.worker, ran=round(ran, 3))
-        self._jobs.bus.publish(
+        self._tell(
             JobStuck(job_id=job.id, kind=job.kind, queue=job.queue, worker=job.claim.worker, ran=ran)
         )
 

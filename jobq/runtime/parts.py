@@ -14,9 +14,10 @@ from jobq.log import get_logger
 from jobq.model.runner import RunnerRow
 from jobq.runtime.exchange import Exchange
 from jobq.runtime.execute import EVERYTHING, Around, Executor
-from jobq.runtime.health import Bootstrap
+from jobq.runtime.health import Bootstrap, Health
 from jobq.runtime.heartbeat import Heartbeat
 from jobq.runtime.held import Held
+from jobq.runtime.herald import Herald
 from jobq.runtime.identity import boot_id
 from jobq.runtime.leader import Leader, SoleLeader
 from jobq.runtime.maintenance import Maintenance
@@ -54,17 +55,21 @@ class Parts:
         self._around = around
         self.held = held = Held(jobs.live)
         self.guard = guard = SleepGuard(jobs.clock, lease=jobs.config.lease)
-        self.trouble = trouble = Trouble(jobs.bus, on_fatal=on_fatal)
-        self.exchange = exchange = Exchange(jobs, held=held, guard=guard)
+        self.trouble = trouble = Trouble(lambda event: self.herald.tell(event), on_fatal=on_fatal)
+        self.herald = herald = Herald(jobs.bus, clock=jobs.clock, trouble=trouble)
+        self.exchange = exchange = Exchange(jobs, held=held, guard=guard, announce=herald.call)
         self.heartbeat = Heartbeat(jobs, held=held, trouble=trouble, describe=describe)
-        self.overseer = Overseer(jobs, held=held, exchange=exchange, heartbeat=self.heartbeat, trouble=trouble)
+        self.overseer = Overseer(
+            clock=jobs.clock,
+            held=held,
+            exchange=exchange,
+            heartbeat=self.heartbeat,
+            trouble=trouble,
+            tell=herald.tell,
+        )
         self.maintenance = Maintenance(jobs, exchange=exchange, guard=guard, trouble=trouble)
         self.watch = Watch(jobs, held=held, exchange=exchange, trouble=trouble)
         self.scheduler = Scheduler(jobs, leader=leader or SoleLeader(), trouble=trouble)
-        #: In the order in which they start; leases are renewed before anything is claimed.
-        self.services: tuple[Service, ...] = (
-            self.heartbeat, self.overseer, self.maintenance, self.watch, self.scheduler,
-        )  # fmt: skip
         self.bench = Bench(
             clock=jobs.clock,
             held=held,
@@ -77,22 +82,6 @@ class Parts:
             on_recall=self._on_recall,
             largest_hand=jobs.config.hand,
         )
-
-    def bootstrap(self) -> Bootstrap:
-        """Store what the code declares, and clean up what earlier runners left."""
-        self._jobs.register()
-        self._jobs.schedules.declare()
-        rows = self._jobs.store.runners()
-        self.guard.compare(rows, boot_id())
-        for row in rows:
-            if self._jobs.clock.now() - row.beat_at > FORGOTTEN_AFTER:
-                self._jobs.store.remove_runner(row.id)
-        self.exchange.observe()
-        retired = self._jobs.handlers.retired()
-        cancelled = self._jobs.store.retire(retired) if retired else 0
-        reclaimed = self._jobs.store.reclaim(hold_expired=self.guard.holding)
-        self._jobs.deliver()
-        return Bootstrap(cancelled=cancelled, reclaimed=reclaimed)
 
     def runs(self, caught: tuple[type[BaseException], ...]) -> Runs:
         """Return what carries out runs, where only ``caught`` exceptions of a handler count as its outcome."""
@@ -132,20 +121,63 @@ class Parts:
 
         Under a deterministic clock no thread is started: there a test moves the time, and ticks.
         """
-        threads = () if self._jobs.clock.deterministic else (self.overseer, self.watch, self.heartbeat)
+        threads: tuple[tuple[Service, float], ...] = (
+            (self.herald, 0.0),
+            (self.overseer, IN_USE),
+            (self.watch, IN_USE),
+            (self.heartbeat, self.heartbeat.pause()),
+        )
+        if self._jobs.clock.deterministic:
+            threads = ()
         self.heartbeat.begin()
         self.heartbeat.last_good = None
-        with contextlib.suppress(RuntimeError):  # from Python 3.12 no thread can be started while the interpreter exits
-            for service, delay in zip(threads, (IN_USE, IN_USE, self.heartbeat.pause()), strict=False):
-                service.start(after=delay)
         try:
+            with contextlib.suppress(RuntimeError):  # from Python 3.12 none can be started while the interpreter exits
+                for service, delay in threads:
+                    service.start(after=delay)
             yield
         finally:
-            for service in threads:
-                service.stop()
-            self.overseer.prune()
-            if threads and self.heartbeat.last_good is not None:
-                self._remove(runner_id)
+            # Twice, for Ctrl-C may strike as the call begins, or in it.
+            try:
+                self._dismiss(threads, runner_id)
+            except BaseException:
+                self._dismiss(threads, runner_id)
+                raise
+
+    @property
+    def services(self) -> tuple[Service, ...]:
+        """What has a thread of its own while the runner runs, besides the workers."""
+        return (self.heartbeat, self.overseer, self.maintenance, self.watch, self.scheduler, self.herald)
+
+    def bootstrap(self) -> Bootstrap:
+        """Store what the code declares and clean up, as each start does; see :meth:`jobq.Runner.bootstrap`."""
+        jobs = self._jobs
+        jobs.register()
+        jobs.schedules.declare()
+        rows = jobs.store.runners()
+        self.guard.compare(rows, boot_id())
+        for row in rows:
+            if jobs.clock.now() - row.beat_at > FORGOTTEN_AFTER:
+                jobs.store.remove_runner(row.id)
+        self.exchange.observe()
+        retired = jobs.handlers.retired()
+        cancelled = jobs.store.retire(retired) if retired else 0
+        reclaimed = jobs.store.reclaim(hold_expired=self.guard.holding)
+        jobs.deliver()
+        return Bootstrap(cancelled=cancelled, reclaimed=reclaimed)
+
+    def health(self, *, running: bool, forked: bool, workers: int) -> Health:
+        """Return how the runner is; see :meth:`jobq.Runner.health`."""
+        return Health(
+            running=running,
+            forked=forked,
+            workers=workers,
+            held=len(self.held),
+            beating=running and self.heartbeat.may_claim,
+            store_healthy=self.trouble.healthy,
+            loops={service.name: service.age for service in self.services},
+            stuck=self.overseer.stuck,
+        )
 
     def reset(self) -> None:
         """Forget what an earlier start has left behind."""
@@ -157,6 +189,7 @@ class Parts:
         self.held.clear()
         self.guard.after_fork()
         self.trouble.reset()
+        self.exchange.permits.after_fork()
         for service in self.services:
             service.after_fork()
 
@@ -168,7 +201,12 @@ class Parts:
         self.overseer.poke()
         self.watch.look_for_cancels()
 
-    def _remove(self, runner_id: str) -> None:
+    def _dismiss(self, threads: Sequence[tuple[Service, float]], runner_id: str) -> None:
+        for service, _ in reversed(threads):
+            service.stop()
+        self.overseer.prune()
+        if not threads or self.heartbeat.last_good is None:
+            return
         try:
             self._jobs.store.remove_runner(runner_id)
         except JobqError as error:

@@ -1,19 +1,25 @@
 """The permits of gated kinds around a claim: taken before it, unused ones put back after it."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
-from jobq.gate import Gate, Gates
+from jobq.gate import Gate, Gates, Permit
 from jobq.model.lease import Claim
+
+#: The permits with which one claim looked for work, by gate; some of them may not have been free.
+Taken = dict[Gate, list[Permit]]
 
 
 class Permits:
-    """Takes and gives back the permits of the gates that kinds name."""
+    """Takes and gives back the permits of the gates that kinds name; every step may be repeated after an interrupt."""
 
     def __init__(self, gates: Gates, gate_names: Callable[[], Mapping[str, str]]) -> None:
         self._gates = gates
         self._gate_names = gate_names
-        # The gates at which the last claim got nothing: who put a permit back that it did not use tells nobody.
-        self._starved: tuple[Gate, ...] = ()
+        # What the jobs of this runner hold, by id and token.
+        self._lent: dict[tuple[int, str], tuple[Gate, Permit]] = {}
+        # The gates at which a claim or a look found nothing: who puts a permit back may tell nobody. Only single
+        # operations on it, so there is no lock.
+        self._starved: set[Gate] = set()
 
     @property
     def gate_names(self) -> Mapping[str, str]:
@@ -26,44 +32,51 @@ class Permits:
 
     def free(self) -> dict[str, int]:
         """Return how many permits of each gate nobody holds, without taking any."""
-        return {gate.name: gate.free for gate in self.gates()}
+        return self._note({gate: gate.free for gate in self.gates()})
 
-    def take(self, most: int) -> dict[str, int]:
-        """Take up to ``most`` permits of each gate."""
-        gates = self.gates()
-        taken = {gate.name: _take(gate, most) for gate in gates}
-        self._starved = tuple(gate for gate in gates if not taken[gate.name])
-        return taken
+    def take(self, taken: Taken, most: int) -> dict[str, int]:
+        """Take up to ``most`` permits of each gate into ``taken``, and return how many of each it got."""
+        counts = {}
+        for gate in self.gates():
+            permits = taken[gate] = [Permit() for _ in range(most)]
+            counts[gate] = sum(map(gate.take, permits))
+        return self._note(counts)
 
     def came_free(self) -> bool:
-        """Return, once, whether a permit that the last claim did not get is free by now."""
-        if any(gate.free for gate in self._starved):
-            self._starved = ()
-            return True
-        return False
+        """Return whether a permit that a claim or a look did not get is free by now; such a gate is told once."""
+        free = [gate for gate in list(self._starved) if gate.free]
+        self._starved.difference_update(free)
+        return bool(free)
 
-    def put_back(self, taken: Mapping[str, int], claims: Iterable[Claim] = ()) -> None:
-        """Put back what was taken and what ``claims`` do not use; they keep one permit each."""
-        if not taken:
-            return
-        left = dict(taken)
-        for claim in claims:
-            gate = self.gate_names.get(claim.kind)
-            if gate in left:
-                left[gate] -= 1
-        for name, count in left.items():
-            for _ in range(count):
-                self._gates.get(name).put_back()
+    def settle(
+        self, taken: Taken, claims: Sequence[Claim], *, on_free: Callable[[], object] | None = None
+    ) -> None:
+        """Lend each claimed job its permit and put the others back.
+
+        Where a gate had fewer permits than could have been used, ``on_free`` is called back once when it has one.
+        """
+        names = self.gate_names
+        for gate, permits in taken.items():
+            used = [claim for claim in claims if names.get(claim.kind) == gate.name]
+            for claim, permit in zip(used, permits, strict=False):
+                self._lent[claim.id, claim.token] = (gate, permit)
+            spare = [gate.put_back(permit) for permit in permits[len(used) :]]
+            if on_free is not None and spare and not any(spare):
+                gate.call_when_free(on_free)
 
     def release(self, claim: Claim) -> None:
-        """Give back the permit of a run that is over, if its kind has a gate."""
-        gate = self.gate_names.get(claim.kind)
-        if gate is not None:
-            self._gates.get(gate).release()
+        """Give back the permit of a run that is over, if it has one."""
+        lent = self._lent.get((claim.id, claim.token))
+        if lent is not None:
+            gate, permit = lent
+            gate.end(permit)
+            self._lent.pop((claim.id, claim.token), None)
 
+    def after_fork(self) -> None:
+        """Forget what only the parent's jobs hold."""
+        self._lent.clear()
+        self._starved.clear()
 
-def _take(gate: Gate, most: int) -> int:
-    count = 0
-    while count < most and gate.try_acquire():
-        count += 1
-    return count
+    def _note(self, counts: Mapping[Gate, int]) -> dict[str, int]:
+        self._starved.update(gate for gate, count in counts.items() if not count)
+        return {gate.name: count for gate, count in counts.items()}

@@ -1,18 +1,21 @@
 """The worker threads of one queue: who is idle, who looks for work, who gets what a claim brought."""
 
 import threading
+import time
 from collections.abc import Callable, Sequence
 
 from jobq.runtime.hand import Hand
+from jobq.threads import Bell
 
 
 class Seat:
     """One worker thread's place in its pool; the pool's lock guards it."""
 
-    def __init__(self, name: str, lock: threading.Lock) -> None:
+    def __init__(self, name: str) -> None:
         #: The name under which its jobs are claimed.
         self.name = name
-        self.called = threading.Condition(lock)
+        #: Rung when the thread should look whether it is to go on.
+        self.called = Bell()
         #: What another thread of the pool claimed for it.
         self.given: Hand | None = None
         #: Another thread is claiming for it at this moment.
@@ -30,7 +33,7 @@ class Pool:
         self.queue = queue
         self._on_idle = on_idle
         self._lock = threading.Lock()
-        self._napping = threading.Condition(self._lock)
+        self._seats: list[Seat] = []
         self._idle: list[Seat] = []
         # There may be work that no claim has looked for yet; set before the waking, cleared before the claim.
         self._maybe = True
@@ -48,7 +51,9 @@ class Pool:
 
     def seat(self, name: str) -> Seat:
         """Make the place of one worker thread."""
-        return Seat(name, self._lock)
+        seat = Seat(name)
+        self._seats.append(seat)
+        return seat
 
     def wake(self) -> None:
         """Say that there may be work: one idle thread looks, or the next one that would go idle."""
@@ -62,9 +67,8 @@ class Pool:
         """Let every thread end as soon as it has nothing left to settle."""
         with self._lock:
             self._closed = True
-            self._napping.notify_all()
-            for seat in self._idle:
-                seat.called.notify()
+            for seat in self._seats:
+                seat.called.ring()
 
     def reserve(self, seat: Seat) -> tuple[Seat, ...]:
         """Begin a claim: return the seats to claim for, the own one first.
@@ -87,7 +91,7 @@ class Pool:
                     seat.given = hand
                     self._idle.remove(seat)
                 if hand is not None or self._closed:
-                    seat.called.notify()
+                    seat.called.ring()
             self._call_one()
 
     def rest(self, seat: Seat) -> Hand | None:
@@ -97,22 +101,24 @@ class Pool:
                 return None
             self._idle.append(seat)
         self._on_idle()
-        with self._lock:
-            while seat.given is None and (seat.reserved or not (self._maybe or self._closed)):
-                seat.called.wait()
-            given, seat.given = seat.given, None
-            if given is None:
-                self._idle.remove(seat)
-            return given
+        while True:
+            with self._lock:
+                if seat.given is not None or (not seat.reserved and (self._maybe or self._closed)):
+                    given, seat.given = seat.given, None
+                    if given is None:
+                        self._idle.remove(seat)
+                    return given
+            seat.called.wait()
 
-    def nap(self, seconds: float) -> None:
+    def nap(self, seat: Seat, seconds: float) -> None:
         """Wait so long in real time without being available for work; ends early when the pool is being closed."""
-        with self._lock:
-            self._napping.wait(seconds)
+        until = time.monotonic() + seconds
+        while not self._closed and (left := until - time.monotonic()) > 0:
+            seat.called.wait(left)
 
     def _call_one(self) -> None:
         if self._maybe:
             for seat in self._idle:
                 if not seat.reserved:
-                    seat.called.notify()
+                    seat.called.ring()
                     return

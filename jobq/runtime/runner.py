@@ -4,8 +4,7 @@ The order of a stop is in :mod:`jobq.runtime.shutdown`.
 """
 
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from datetime import datetime
 from types import TracebackType
 from typing import Any
@@ -26,6 +25,7 @@ from jobq.runtime.identity import new_runner_id
 from jobq.runtime.leader import Leader
 from jobq.runtime.parts import Parts
 from jobq.runtime.staffing import check_workers, threads_of
+from jobq.threads import Alone
 
 
 class Runner:
@@ -59,10 +59,11 @@ class Runner:
             delegates=delegates,
             around=around,
             describe=self._describe,
-            on_fatal=self._on_fatal, leader=leader,
+            on_fatal=self._on_fatal,
+            leader=leader,
         )
         self._lock = threading.RLock()
-        self._draining = threading.Lock()
+        self._draining = Alone()
         self._owed: list[Ended] = []
         self._crew: Crew | None = None
         self._forked = False
@@ -82,11 +83,16 @@ class Runner:
 
         Raises:
             StoreError, ForkedHandle, ForeignHandle, SchemaTooNew: the database cannot be used; no thread was started.
+            RunnerBusy: it is being drained.
         """
         with self._lock:
             if self._crew is not None and self._crew.running:
                 return
+            if self._draining.busy:
+                raise RunnerBusy("a thread drains it")
             self._parts.reset()
+            owed, self._owed = self._owed, []
+            self._parts.overseer.owe(owed)
             self._forked = False
             self._id = new_runner_id()
             self._started_at = self._jobs.clock.now()
@@ -101,6 +107,7 @@ class Runner:
                 overseer=self._parts.overseer,
                 watch=self._parts.watch,
                 maintenance=self.maintenance,
+                herald=self._parts.herald,
                 scheduler=self.scheduler,
             )
             self._crew = crew
@@ -155,36 +162,28 @@ class Runner:
         """
         most = None if limit is None else check_int(limit, argument="limit", least=0)
         end = None if until is None else self._end(until)
-        with self._on_this_thread():
-            drain = Drain(
-                clock=self._jobs.clock,
-                held=self._parts.held,
-                exchange=self._parts.exchange,
-                runs=self._parts.runs(ONLY_ERRORS),
-                owed=self._owed,
-                limit=most,
-                raise_errors=raise_errors,
-            )
-            if end is None:
-                drain.work()
-            else:
-                run_until(end, clock=self._jobs.clock, steps=(self.scheduler.tick, drain.work), next_due=self._next_due)
-            return drain.counts
+        self._jobs.blocks.refuse("drain")
+        if inside_handler():
+            raise RunnerBusy("it was asked from within a handler")
+        drain = Drain(
+            clock=self._jobs.clock,
+            held=self._parts.held,
+            exchange=self._parts.exchange,
+            runs=self._parts.runs(ONLY_ERRORS),
+            owed=self._owed,
+            limit=most,
+            raise_errors=raise_errors,
+        )
+        if not self._draining.run(lambda: self._work(drain, end)):
+            raise RunnerBusy("another thread drains it")
+        return drain.counts
 
     def health(self) -> Health:
         """Return how the runner is, from what this process knows; no database is asked."""
-        crew, parts = self._crew, self._parts
+        crew = self._crew
         running = crew is not None and crew.running
-        return Health(
-            running=running,
-            forked=self._forked,
-            workers=sum(worker.thread.is_alive() for worker in crew.workers) if crew is not None and running else 0,
-            held=len(parts.held),
-            beating=running and parts.heartbeat.may_claim,
-            store_healthy=parts.trouble.healthy,
-            loops={service.name: service.age for service in parts.services},
-            stuck=parts.overseer.stuck,
-        )
+        alive = sum(worker.thread.is_alive() for worker in crew.workers) if crew is not None and running else 0
+        return self._parts.health(running=running, forked=self._forked, workers=alive)
 
     def __enter__(self) -> "Runner":
         self.start()
@@ -208,24 +207,22 @@ class Runner:
             crew.unsubscribe()
         self._forked = crew is not None and not crew.shutdown.over
         self._lock = threading.RLock()
-        self._draining = threading.Lock()
+        self._draining.after_fork()
         self._owed = []
         self._parts.after_fork()
 
-    @contextmanager
-    def _on_this_thread(self) -> Iterator[None]:
-        self._jobs.blocks.refuse("drain")
-        if inside_handler():
-            raise RunnerBusy("it was asked from within a handler")
-        if self._crew is not None and self._crew.running:
-            raise RunnerBusy("its threads run")
-        if not self._draining.acquire(blocking=False):
-            raise RunnerBusy("another thread drains it")
-        try:
-            with self._parts.companions(self._id):
-                yield
-        finally:
-            self._draining.release()
+    def _work(self, drain: Drain, end: datetime | None) -> None:
+        # A start on another thread is waited for; from here on it finds this busy.
+        with self._lock:
+            if self._crew is not None and self._crew.running:
+                raise RunnerBusy("its threads run")
+        with self._parts.companions(self._id):
+            if end is None:
+                drain.work()
+            else:
+                run_until(
+                    end, clock=self._jobs.clock, steps=(self.scheduler.tick, drain.work), next_due=self._next_due
+                )
 
     def _end(self, until: datetime | Duration) -> datetime:
         clock = self._jobs.clock

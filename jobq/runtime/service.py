@@ -3,11 +3,13 @@
 import math
 import threading
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 
 from jobq.clock import Clock
 from jobq.errors import StoreError
 from jobq.log import get_logger
 from jobq.runtime.trouble import FATAL, FIRST_PAUSE, LONGEST_PAUSE, Trouble
+from jobq.threads import Bell
 
 logger = get_logger(__name__)
 
@@ -36,13 +38,13 @@ class Service(ABC):
         self.last_good: float | None = None
         #: The thread, once started.
         self.thread: threading.Thread | None = None
-        self._stopping = False
-        self._delay = 0.0
+        # Stands for the thread of the last start; None once it was stopped.
+        self._life: object | None = None
         self._crashes = 0
         self._used = False
         # The wait under way, or infinite while it is being decided.
         self._resting = math.inf
-        self._wake = threading.Event()
+        self._bell = Bell()
 
     @abstractmethod
     def tick(self) -> object:
@@ -64,26 +66,30 @@ class Service(ABC):
 
     def start(self, *, after: float = 0.0) -> None:
         """Start the thread, whose first tick comes after so many seconds; does nothing while it runs."""
-        if self.alive:
+        if self.alive and self._life is not None:
             return
-        self._stopping = False
-        self._delay = after
-        self._wake.clear()
-        self.thread = threading.Thread(target=self._loop, name=f"jobq-{self.name}", daemon=True)
+        # A thread that was stopped may still be in its last tick, or asleep where an interrupt struck the stop: it sees
+        # that this life is not its own.
+        self._life = life = object()
+        self._bell.ring()
+        self._bell = bell = Bell()
+        self.thread = threading.Thread(
+            target=self._loop, args=(life, bell, after), name=f"jobq-{self.name}", daemon=True
+        )
         self.thread.start()
 
     def stop(self) -> None:
-        """End the loop and wait for its thread, unless this is that thread; does nothing before start."""
-        self._stopping = True
-        self._wake.set()
+        """End the loop and wait for its thread, unless this is that thread; does nothing before start. Idempotent."""
+        self._life = None
+        self._bell.ring()
         thread = self.thread
-        if thread is not None and thread is not threading.current_thread():
+        if thread is not None and thread.is_alive() and thread is not threading.current_thread():
             thread.join(PATIENCE)
 
     def poke(self) -> None:
         """Let the next tick come now."""
         self._resting = 0.0
-        self._wake.set()
+        self._bell.ring()
 
     def stir(self, within: float) -> None:
         """See to it that the next tick comes within so many seconds: a busy thread wakes this one only if it must.
@@ -108,30 +114,26 @@ class Service(ABC):
 
     def after_fork(self) -> None:
         """Forget the thread, which does not exist in a forked child."""
-        self.thread = None
-        self._wake = threading.Event()
+        self.thread = self._life = None
+        self._bell = Bell()
 
-    def _loop(self) -> None:
-        if self._delay:
-            self._wake.wait(self._delay)
-        while not self._stopping:
-            seconds = self._guarded_tick()
-            # A poke that came during the tick is still set, so nothing that happened meanwhile waits.
-            if not self._stopping:
-                self._wake.wait(seconds)
-            self._wake.clear()
+    def end(self) -> None:
+        """Do what is left once the loop is over; nothing, unless a subclass says otherwise."""
+        return
 
-    def _guarded_tick(self) -> float:
-        try:
-            self.tick()
-        except (StoreError, *FATAL) as error:
-            self.failures += 1
-            return self.trouble.failed(self.name, error)
-        except Exception as error:  # a bug must not end what keeps leases alive
-            self.failures += 1
-            logger.error("jobq.loop.crashed", loop=self.name, error=type(error).__name__)
-            self._crashes += 1
-            return min(FIRST_PAUSE * 2.0 ** min(self._crashes, 10), LONGEST_PAUSE)
+    def _loop(self, life: object, bell: Bell, delay: float) -> None:
+        if delay:
+            bell.wait(delay)
+        while self._life is life:
+            # Before the tick: what is rung from here on may have come too late for it, so it does not wait.
+            bell.clear()
+            seconds = self._survive(self._round)
+            if self._life is life:
+                bell.wait(seconds)
+        self._survive(self.end)
+
+    def _round(self) -> float:
+        self.tick()
         self._crashes = 0
         self.last_good = self.clock.monotonic()
         self.trouble.worked(self.name)
@@ -139,3 +141,16 @@ class Service(ABC):
         self._resting = math.inf
         self._resting = seconds = self.pause()
         return seconds
+
+    def _survive(self, step: Callable[[], float | None]) -> float | None:
+        """Take a step and return what it says; where it raises report that, and return how many seconds to pause."""
+        try:
+            return step()
+        except (StoreError, *FATAL) as error:
+            self.failures += 1
+            return self.trouble.failed(self.name, error)
+        except BaseException as error:  # a bug, or whatever a host raises, must not end what keeps leases alive
+            self.failures += 1
+            logger.error("jobq.loop.crashed", loop=self.name, error=type(error).__name__)
+            self._crashes += 1
+            return min(FIRST_PAUSE * 2.0 ** min(self._crashes, 10), LONGEST_PAUSE)

@@ -3,7 +3,6 @@
 import threading
 from collections.abc import Callable
 
-from jobq.bus import Bus
 from jobq.errors import (
     ForeignHandle,
     ForkedHandle,
@@ -15,7 +14,7 @@ from jobq.errors import (
     StoreError,
 )
 from jobq.log import get_logger
-from jobq.model.events import HealthChanged
+from jobq.model.events import Event, HealthChanged
 
 logger = get_logger(__name__)
 
@@ -32,8 +31,9 @@ class Trouble:
     A loop that only reads may work while another cannot write, so each loop speaks for itself.
     """
 
-    def __init__(self, bus: Bus, *, on_fatal: Callable[[], None]) -> None:
-        self._bus = bus
+    def __init__(self, tell: Callable[[Event], None], *, on_fatal: Callable[[], None]) -> None:
+        # It has to return at once: the heartbeat reports here.
+        self._tell = tell
         self._on_fatal = on_fatal
         self._lock = threading.Lock()
         self._pauses: dict[str, float] = {}
@@ -64,7 +64,7 @@ class Trouble:
         if first:
             detail = type(error).__name__ + (f": {error.detail}" if isinstance(error, StoreError) else "")
             logger.error("jobq.store.failed", loop=loop, error=detail)
-            self._bus.publish(HealthChanged(component="store", healthy=False, detail=detail))
+            self._tell(HealthChanged(component="store", healthy=False, detail=detail))
         if fatal:
             self._on_fatal()
         return pause
@@ -80,7 +80,7 @@ class Trouble:
                 self._told = False
         if recovered:
             logger.info("jobq.store.recovered")
-            self._bus.publish(HealthChanged(component="store", healthy=True, detail=""))
+            self._tell(HealthChanged(component="store", healthy=True, detail=""))
 
     def forget(self, loop: str) -> None:
         """Forget a loop that has ended."""

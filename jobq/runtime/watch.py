@@ -60,7 +60,11 @@ class Watch(Service):
         self.poke()
 
     def on_change(self, change: Change) -> None:
-        """Wake a thread for a job of this process that can run now."""
+        """Wake a thread for a job of this process that can run now, and look for one that waited for a cap."""
+        ended, idle = change.previous is JobState.RUNNING, any(pool.idle for pool in self.pools())
+        if ended and idle and self._jobs.cap(change.kind) is not None:
+            # Another pool may have waited for it; that of the run itself claims while it settles.
+            self.poke()
         if change.state is not JobState.QUEUED or change.run_at is None or change.run_at > self.clock.now():
             return
         if self._jobs.handlers.find(change.kind) is not None:

@@ -82,11 +82,19 @@ class Worker:
         self._given_up = True
 
     def _loop(self) -> None:
-        while self._turn():
+        while self._survive():
             pass
         if os.getpid() == self._pid:
             self._bench.trouble.forget(self._name)
             self._on_end()
+
+    def _survive(self) -> bool:
+        try:
+            return self._turn()
+        except BaseException as error:  # what the recovery raised; once more, after a pause
+            logger.error("jobq.worker.crashed", worker=self._name, error=type(error).__name__)
+            self.pool.nap(self._seat, FIRST_PAUSE)
+            return not self._given_up
 
     def _turn(self) -> bool:
         """Do one round; return whether there is to be another one. In a forked child there is none."""
@@ -97,7 +105,7 @@ class Worker:
         except BaseException as error:  # a bug of ours, or of a host's logging, must not cost the thread
             logger.error("jobq.worker.crashed", worker=self._name, error=type(error).__name__)
             self._recover()
-            self.pool.nap(FIRST_PAUSE)
+            self.pool.nap(self._seat, FIRST_PAUSE)
         else:
             self._bench.trouble.worked(self._name)
             return going_on
@@ -112,7 +120,7 @@ class Worker:
             if self._bench.clock.deterministic:
                 # Nobody failed: the clock was moved past a beat that real time has yet to bring.
                 self._bench.heartbeat.poke()
-            self.pool.nap(FIRST_PAUSE)
+            self.pool.nap(self._seat, FIRST_PAUSE)
             return True
         hand = self._trade()
         if hand is None:
@@ -124,10 +132,16 @@ class Worker:
         bench, ended = self._bench, self._owed
         seats = self.pool.reserve(self._seat)
         hands: Sequence[Hand | None] = [None] * len(seats)
+        claims: list[Claim] = []
         try:
             claimed_at = bench.clock.monotonic()
-            settled, claims = bench.exchange.settle_and_claim(
-                ended, workers=tuple(seat.name for seat in seats), queues=(self.pool.queue,), hand=self._size
+            settled = bench.exchange.settle_and_claim(
+                ended,
+                claims,
+                workers=tuple(seat.name for seat in seats),
+                queues=(self.pool.queue,),
+                hand=self._size,
+                on_permit=self.pool.wake,
             )
             self._owed = []
             hands = self._deal(seats, claims, claimed_at)
@@ -183,13 +197,14 @@ class Worker:
         ended = self._owed
         settled = self._bench.exchange.settle(ended)
         self._owed = self._owed[len(settled) :]
+        self._bench.exchange.deliver()
 
     def _pause_after(self, error: JobqError) -> None:
         pause = self._bench.trouble.failed(self._name, error)
         if isinstance(error, FATAL):
             self._given_up = True
         else:
-            self.pool.nap(pause)
+            self.pool.nap(self._seat, pause)
 
     def _recover(self) -> None:
         """After a bug: settle what can be settled, one by one, and leave the rest to the end of its lease."""
@@ -207,3 +222,4 @@ class Worker:
             except Exception as error:
                 self._bench.held.drop([(ended.claim.id, ended.claim.token)])
                 logger.error("jobq.job.abandoned", job_id=ended.claim.id, error=type(error).__name__)
+        self._bench.exchange.deliver()

@@ -39,6 +39,7 @@ def test_add_takes_an_interval_an_anchor_and_several_entries(cli: Cli, jobs: job
     stored = jobs.schedules.get("s")
 
     assert (answer.code, answer.out[:31]) == (0, "schedule s stored, next slot 20")
+    assert [line.partition(";")[0][-6:] for line in answer.err.splitlines()] == ["kind a", "kind b"]
     assert (stored.every, stored.anchor.isoformat()) == (5_400, "2023-12-31T23:00:00+00:00")
     assert [(entry.kind, entry.queue) for entry in stored.entries] == [("a", None), ("b", "q")]
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 import jobq
+from jobq.model.lease import Claim
 from jobq.runtime.context import RunningJob
 from jobq.runtime.execute import EVERYTHING
 from jobq.runtime.hand import Hand
@@ -22,7 +23,8 @@ class Held:
         jobs.job(name="slow")(lambda payload: None)
         self.id = jobs.enqueue("slow").id
         parts = self.runner._parts
-        _, claims = parts.exchange.settle_and_claim((), workers=("w",), queues=None, hand=1)
+        claims: list[Claim] = []
+        parts.exchange.settle_and_claim((), claims, workers=("w",), queues=None, hand=1)
         hand = Hand(claims, claimed_at=jobs.clock.monotonic())
         parts.held.add(hand)
         job = hand.start_next(parts.runs(EVERYTHING).begin)

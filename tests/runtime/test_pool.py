@@ -6,6 +6,7 @@ import pytest
 
 from jobq.runtime.hand import Hand
 from jobq.runtime.pool import Pool, Seat
+from tests.interrupts import strikes
 
 PATIENCE = 10.0
 
@@ -114,9 +115,18 @@ def test_closing_waits_for_the_claim_that_is_made_for_a_thread(pool: Pool) -> No
     assert resting[0].got == [brought]
 
 
+def test_a_wake_that_is_interrupted_leaves_the_pool_usable(pool: Pool) -> None:
+    """Wherever Ctrl-C strikes who wakes, the next wake wakes."""
+    for _ in strikes(pool.wake):
+        resting = Resting(pool)
+        pool.wake()
+        assert resting.ended()
+        pool.reserve(resting.seat)
+
+
 def test_closing_ends_naps(pool: Pool) -> None:
     """A thread that waits for better times does not hold up a stop."""
-    thread = threading.Thread(target=pool.nap, args=(PATIENCE * 10,), daemon=True)
+    thread = threading.Thread(target=pool.nap, args=(pool.seat("w"), PATIENCE * 10), daemon=True)
     thread.start()
     while thread.is_alive():
         pool.close()

@@ -32,7 +32,7 @@ def fatal() -> list[int]:
 @pytest.fixture
 def trouble(jobs: jobq.JobQueue, fatal: list[int]) -> Trouble:
     """A fresh record of trouble."""
-    return Trouble(jobs.bus, on_fatal=lambda: fatal.append(1))
+    return Trouble(jobs.bus.publish, on_fatal=lambda: fatal.append(1))
 
 
 def test_one_report_for_many_failures(trouble: Trouble, told: list[bool], errors: Any) -> None:

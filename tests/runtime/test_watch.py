@@ -9,6 +9,7 @@ import apsw
 import pytest
 
 import jobq
+from jobq.gate import Permit
 from jobq.runtime.parts import Parts
 from jobq.runtime.pool import Pool
 from tests.runtime.conftest import PATIENCE, Changes
@@ -172,13 +173,27 @@ def test_a_permit_that_came_free_unused_is_noticed(watched: Watched) -> None:
     gate = watched.jobs.gate("llm")
     watched.jobs.job(name="ask", gate="llm")(lambda payload: None)
     watched.jobs.enqueue("ask")
-    assert gate.try_acquire()
-    watched.parts.exchange.settle_and_claim((), workers=("w",), queues=None, hand=1)
+    permit = Permit()
+    assert gate.take(permit)
+    watched.parts.exchange.settle_and_claim((), [], workers=("w",), queues=None, hand=1)
     watched.parts.watch.tick()
     assert not watched.woken
-    gate.put_back()
+    gate.put_back(permit)
     watched.parts.watch.tick()
     assert watched.woken
+
+
+def test_the_end_of_a_capped_run_brings_a_look(watched: Watched, clock: Any) -> None:
+    """Another pool's job may have waited for it, and is looked for at once; ends of other kinds bring none."""
+    jobs, watch, poked = watched.jobs, watched.parts.watch, []
+    jobs.job(name="capped", concurrency=1)(lambda payload: None)
+    watch.poke = lambda: poked.append(1)  # type: ignore[method-assign]
+    jobs.bus.watch(watch.on_change)
+    for kind in ("capped", "note"):
+        jobs.enqueue(kind, queue="other")
+        jobs.complete(jobs.lease(worker="w", kinds=kind)[0])
+
+    assert poked == [1]
 
 
 def test_it_sleeps_while_every_thread_is_busy(jobs: jobq.JobQueue) -> None:
