@@ -114,7 +114,8 @@ class Drain:
     def _let_go(self) -> None:
         """Settle what is over and release what is not, wherever the interrupt has struck."""
         if self._hand is not None:
-            self._owed += self._exchange.take_back(self._hand)
+            # The run under way may have settled itself.
+            self._owed += (*self._exchange.take_back(self._hand), *self._hand.abandon(Released()))
         owed = self._owed_keys()
         for claim in self._claims:
             self._exchange.permits.release(claim)
