@@ -111,8 +111,9 @@ class Transacting(Core):
     def _open(self, block: Block) -> AbstractContextManager[HostTransaction]:
         def keep() -> None:
             block.committed = True
-            for event in block.events:
-                self.bus.post(event)
+            # Taken out one by one: after an interrupt it is called once more.
+            while block.events:
+                self.bus.post(block.events.pop(0))
 
         return self.store.transaction(on_commit=keep, on_blocked=block.report)
 

@@ -9,7 +9,7 @@ from typing import Any
 import apsw
 import pytest
 
-from jobq.errors import DedupeConflict, StatementRefused, StoreBusy, TransactionEnded
+from jobq.errors import ArgumentError, DedupeConflict, StatementRefused, StoreBusy, TransactionEnded
 from jobq.model.effects import Verdict
 from jobq.model.job import JobState
 from jobq.model.lease import Settlement
@@ -215,6 +215,13 @@ def test_what_is_not_for_the_host_is_refused(bench: Workbench, sql: str) -> None
     assert caught.value.fix
     assert rows(bench) == [(1,)]
     assert bench.state(job_id) == JobState.QUEUED
+
+
+@pytest.mark.usefixtures("table")
+def test_sql_is_text(bench: Workbench) -> None:
+    """Anything else is a typed error."""
+    with transaction(bench) as tx, pytest.raises(ArgumentError):
+        tx.execute(7)  # type: ignore[arg-type]
 
 
 @pytest.mark.usefixtures("table")

@@ -10,7 +10,7 @@ from typing import Any
 
 import apsw
 
-from jobq.errors import StatementRefused
+from jobq.errors import ArgumentError, StatementRefused
 from jobq.store.hosting import Bindings
 
 #: Spaces, comments and empty statements at the beginning of a text, then its first word.
@@ -86,8 +86,11 @@ def run(connection: apsw.Connection, sql: str, bindings: Bindings, *, read_only:
 
     Raises:
         StatementRefused: one of them is not for the host; those before it in the text have run.
+        ArgumentError: it is no text.
         apsw.Error: what SQLite says of the statement itself, or of the database.
     """
+    if not isinstance(sql, str):
+        raise ArgumentError("sql", f"text is needed, not a {type(sql).__name__}")
     found = _FIRST_WORD.match(sql)
     word = (found[1] or "").upper() if found else ""
     if word in _WORDS:
