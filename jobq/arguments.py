@@ -13,6 +13,7 @@ from jobq.errors import ArgumentError, JobNotFound, PayloadError
 from jobq.model.duration import Duration, to_seconds
 from jobq.model.instant import require_aware, shift
 from jobq.model.job import Priority
+from jobq.model.names import is_kind, is_queue
 from jobq.model.payload import encode
 
 #: The bounds of a priority.
@@ -22,8 +23,6 @@ SHORTEST_LEASE = 0.1
 #: The largest number of attempts or deferrals, far above what anybody waits for.
 MOST = 1_000_000_000
 
-_KIND = re.compile(r"[^\x00-\x1f\x7f-\x9f\ud800-\udfff]{1,200}")
-_QUEUE = re.compile(r"[a-z][a-z0-9_-]{0,40}")
 #: SQLite's length() stops at a NUL, so the schema could not tell such a key from an empty one.
 _KEY = re.compile(r"[^\x00\ud800-\udfff]{1,512}")
 _TEXT = re.compile(r"[^\ud800-\udfff]{1,10000}")
@@ -37,14 +36,14 @@ Word = TypeVar("Word", bound=StrEnum)
 
 def check_kind(kind: object, *, argument: str = "kind") -> str:
     """Return a kind: 1 to 200 characters without control characters."""
-    if isinstance(kind, str) and _KIND.fullmatch(kind):
+    if isinstance(kind, str) and is_kind(kind):
         return kind
     raise ArgumentError(argument, "a kind is text of 1 to 200 characters without control characters")
 
 
 def check_queue(name: object, *, argument: str = "queue") -> str:
     """Return the name of a queue: a lower-case letter, then up to 40 of a-z, 0-9, _ and -."""
-    if isinstance(name, str) and _QUEUE.fullmatch(name):
+    if isinstance(name, str) and is_queue(name):
         return name
     raise ArgumentError(argument, "a queue's name is a lower-case letter followed by up to 40 of a-z, 0-9, _ and -")
 

@@ -33,7 +33,9 @@ class Core:
         #: The merged view of all registries that this job queue was opened with, and of its own decorator.
         self.handlers = Handlers()
         #: The version of the declared schedules that the database has seen.
-        self.declared_version = 0
+        self.declared_version = (0, 0)
+        #: The declared schedules that do not fit their kinds, and why; they are not stored.
+        self.misfits: dict[str, str] = {}
 
     @property
     def store(self) -> Store:

@@ -1,6 +1,6 @@
 """What may be said of a schedule when it is added, by hand or beside the handlers."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any, TypedDict
 
@@ -8,7 +8,7 @@ import attrs
 
 from jobq.arguments import check_int, check_priority, check_queue, check_text, check_word
 from jobq.errors import ArgumentError
-from jobq.handler import AnyHandler
+from jobq.handler import AnyHandler, Handler
 from jobq.model.duration import Duration, to_seconds
 from jobq.model.entries import MOST_ENTRIES, Entry
 from jobq.model.instant import EPOCH, require_aware
@@ -16,6 +16,9 @@ from jobq.model.schedule import CatchUp
 from jobq.model.scheduled import MOST_CATCH_UP, timing_of
 from jobq.model.zones import load_zone
 from jobq.newjob import NewJob
+
+#: The limit of a payload is a matter of the configuration, which a registry does not know.
+_ANY_SIZE = 2**62
 
 #: What one entry may be given as.
 EntryLike = Entry | NewJob | Mapping[str, Any]
@@ -65,6 +68,23 @@ class Declaration:
     entries: tuple[tuple[NewJob, str | None], ...]
     #: The module that register_module() found it in.
     module: str | None = None
+
+
+def declare_as(verb: str, name: str, options: Mapping[str, Any]) -> Declaration:
+    """Check the options that a verb was called with; an unknown one raises TypeError, which names the verb."""
+    unknown = sorted(options.keys() - ScheduleOptions.__annotations__.keys())
+    if unknown:
+        raise TypeError(f"{verb}() got an unexpected keyword argument {unknown[0]!r}")
+    return declare(name, **options)
+
+
+def refuse_misfits(declaration: Declaration, find: Callable[[str], AnyHandler | None]) -> None:
+    """Raise PayloadError where a payload does not fit its kind; kinds that nobody finds yet are left for later."""
+    for job, _ in declaration.entries:
+        named = job.kind_or_payload
+        handler = find(named) if isinstance(named, str) else named if isinstance(named, Handler) else None
+        if handler is not None:
+            handler.encode_payload(job.payload, limit=_ANY_SIZE)
 
 
 def declare(

@@ -43,6 +43,9 @@ where there is something to do; it is shown below a traceback too. No message ca
 
 from datetime import datetime, timedelta
 
+#: The most names that a fix lists.
+_MOST_NAMED = 10
+
 
 class JobqError(Exception):
     """The root of all errors of jobq but :class:`JobCancelled`."""
@@ -192,7 +195,8 @@ class ScheduleNotFound(JobqError, LookupError):
         super().__init__(f"no schedule is called {schedule!r}")
         self.schedule = schedule
         self.known = known
-        self.fix = f"Known schedules: {', '.join(known)}." if known else None
+        more = f" and {len(known) - _MOST_NAMED} more" if len(known) > _MOST_NAMED else ""
+        self.fix = f"Known schedules: {', '.join(known[:_MOST_NAMED])}{more}." if known else None
 
 
 class InvalidTransition(JobqError, ValueError):

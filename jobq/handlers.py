@@ -14,11 +14,11 @@ import attrs
 
 from jobq.arguments import check_kind, check_word
 from jobq.declared import Declared, Missing
-from jobq.declaring import ScheduleOptions, declare
+from jobq.declaring import ScheduleOptions, declare_as, refuse_misfits
 from jobq.enqueued import Enqueued
 from jobq.errors import ConfigError, NoQueueInstalled
 from jobq.handler import AnyHandler, Handler, HandlerOptions, Producer, make_handler
-from jobq.modules import either, exports, kinds_of
+from jobq.modules import either, everything, exports, kinds_of
 from jobq.newjob import EnqueueOptions
 
 P = ParamSpec("P")
@@ -90,18 +90,20 @@ class Handlers:
         Raises:
             CronError: the expression is malformed or can never fire.
             ArgumentError: another option is malformed or out of its range.
+            PayloadError: a payload is no JSON, or does not fit its kind, as far as that is registered already.
             ConfigError: another schedule of this name is declared.
         """
-        declaration = declare(name, **options)
+        declaration = declare_as("schedule", name, options)
         with _lock:
             audience = self._audience()
             for registry in audience:
                 registry.declared.refuse_others([declaration])
+                refuse_misfits(declaration, registry.find)
             for registry in audience:
                 registry.declared.add([declaration])
 
     def register_module(self, module: ModuleType, missing_schedules: Missing | str = Missing.KEEP) -> None:
-        """Register the handlers that a module exports, and the schedules declared on a Handlers that it exports.
+        """Register the handlers that a module exports, and the schedules declared on any Handlers in it.
 
         A handler whose registration names no kind gets the name that it is exported under. Doing it again changes
         nothing. With ``missing_schedules="remove"`` each start removes stored schedules that came from this module and
@@ -113,8 +115,9 @@ class Handlers:
         missing = check_word(missing_schedules, Missing, argument="missing_schedules")
         registries = list({id(one): one for one in exports(module, Handlers).values()}.values())
         with _lock:
-            handlers = kinds_of(exports(module, Handler), [one for each in registries for one in each._known()])
-            found = [one for registry in registries for one in registry.declared.schedules()]
+            known = [handler for registry in registries for handler in registry._handlers.values()]
+            handlers = kinds_of(exports(module, Handler), known)
+            found = [one for registry in everything(module, Handlers) for one in registry.declared.schedules()]
             declarations = [attrs.evolve(one, module=module.__name__) for one in found]
             audience = self._audience()
             for registry in audience:
@@ -202,9 +205,6 @@ class Handlers:
         handler.producer = either(handler.producer, self._producer)
         for registry in self._audience():
             registry._change(kind, handler)
-
-    def _known(self) -> tuple[AnyHandler, ...]:
-        return tuple(self._handlers.values())
 
     def _refuse_second(self, kind: str, handler: AnyHandler) -> None:
         present = self._handlers.get(kind)

@@ -23,6 +23,12 @@ def exports(module: ModuleType, wanted: type[T]) -> dict[str, T]:
     return {name: value for name in names if isinstance(value := getattr(module, name, None), wanted)}
 
 
+def everything(module: ModuleType, wanted: type[T]) -> list[T]:
+    """Return each value of this class in a module once, exported or not."""
+    found = [*exports(module, wanted).values(), *(one for one in vars(module).values() if isinstance(one, wanted))]
+    return list({id(one): one for one in found}.values())
+
+
 def kinds_of(exported: Mapping[str, AnyHandler], registered: Iterable[AnyHandler]) -> dict[str, AnyHandler]:
     """Return the handlers of a module by the kind that each is to have.
 

@@ -6,17 +6,15 @@ from typing import Unpack
 
 import attrs
 
-from jobq.arguments import check_int, check_text
+from jobq.arguments import check_int, check_text, check_word
 from jobq.core import Core
-from jobq.declaring import Declaration, ScheduleOptions, declare
-from jobq.drafting import draft_of
+from jobq.declaring import ScheduleOptions, declare_as
 from jobq.errors import ScheduleNotFound
 from jobq.log import get_logger
-from jobq.model.entries import Entry, write_entries
 from jobq.model.events import ScheduleFired, ScheduleStateChanged
-from jobq.model.payload import decode
-from jobq.model.scheduled import Dispatched, Rule, ScheduleInfo
-from jobq.newjob import NewJob
+from jobq.model.job import Actor
+from jobq.model.scheduled import Dispatched, ScheduleInfo
+from jobq.rules import rule_of, store_all, store_fitting, store_one, version
 from jobq.store.scheduling import Remark, Remarked, ScheduleOutlook
 
 logger = get_logger(__name__)
@@ -49,8 +47,8 @@ class Schedules:
             UnknownKind: nobody registered the payload's class or the handler here.
             RetiredKind: a kind is retired.
         """
-        self._declare()
-        rule = self._rule(declare(name, **options))
+        store_fitting(self._core)
+        rule = rule_of(self._core, declare_as("add", name, options))
         (stored,) = self._core.store.put_schedules([rule])
         logger.info("jobq.schedule.added", schedule=name, next_run=stored.next_run.isoformat())
         return stored
@@ -60,16 +58,17 @@ class Schedules:
 
         One that the code declares comes back at the next start.
         """
-        self._declare()
+        store_fitting(self._core)
         removed = self._core.store.remove_schedule(check_text(name, argument="name"))
         if removed:
             logger.info("jobq.schedule.removed", schedule=name)
         return removed
 
     def list(self) -> Infos:
-        """Return every schedule by name."""
-        self._declare()
-        return self._core.store.schedules()
+        """Return every schedule by name, each with the next run that a tick gives it after a clock that came back."""
+        store_fitting(self._core)
+        now = self._core.clock.now()
+        return [one.sane(now) for one in self._core.store.schedules()]
 
     def get(self, name: str) -> ScheduleInfo:
         """Return a schedule.
@@ -77,7 +76,7 @@ class Schedules:
         Raises:
             ScheduleNotFound: there is none of this name.
         """
-        self._declare()
+        store_fitting(self._core)
         found = self._core.store.schedules([check_text(name, argument="name")])
         if not found:
             raise ScheduleNotFound(name, known=tuple(one.name for one in self._core.store.schedules()))
@@ -91,7 +90,7 @@ class Schedules:
         Raises:
             ScheduleNotFound: there is none of this name.
         """
-        self._declare()
+        store_fitting(self._core)
         changed = self._core.store.pause_schedule(
             check_text(name, argument="name"),
             who=None if who is None else self._core.clean(who, argument="who"),
@@ -108,23 +107,26 @@ class Schedules:
         Raises:
             ScheduleNotFound: there is none of this name.
         """
-        self._declare()
+        store_fitting(self._core)
         changed = self._core.store.resume_schedule(check_text(name, argument="name"))
         if changed:
             logger.info("jobq.schedule.resumed", schedule=name)
             self._tell(name, paused=False)
         return changed
 
-    def run_now(self, name: str) -> Dispatches:
+    def run_now(self, name: str, *, actor: Actor | str | None = None) -> Dispatches:
         """Enqueue its jobs now, paused or not, beside its slots: they have none, and its next run stays.
+
+        ``actor`` says who asked for it, instead of what the entries say.
 
         Raises:
             ScheduleNotFound: there is none of this name.
             RetiredKind, DedupeConflict: as an enqueue of the entry.
         """
-        self._declare()
+        store_fitting(self._core)
         self._core.register()
-        made = self._core.store.run_schedule(check_text(name, argument="name"), attempts=self._attempts)
+        who = None if actor is None else check_word(actor, Actor, argument="actor").value
+        made = self._core.store.run_schedule(check_text(name, argument="name"), attempts=self._attempts, actor=who)
         self._core.deliver()
         self._announce(made)
         return made
@@ -141,7 +143,7 @@ class Schedules:
 
     def look(self) -> ScheduleOutlook:
         """Say, without the write lock, what a tick would find."""
-        self._declare()
+        store_fitting(self._core)
         return self._core.store.look_schedules()
 
     def tick(self) -> Dispatches:
@@ -162,6 +164,15 @@ class Schedules:
             made.extend(ticked.dispatched)
         return made
 
+    def leave_declared(self, name: str | None = None) -> None:
+        """Write none of the declared schedules from here on, but the one of this name where it is not stored.
+
+        For a tool that is no start of a program: what somebody removed must not come back by looking after another.
+        """
+        if name is not None:
+            store_one(self._core, name)
+        self._core.declared_version = version(self._core)
+
     def declare(self) -> None:
         """Write the schedules that are declared beside handlers, as each start does.
 
@@ -171,40 +182,7 @@ class Schedules:
         Raises:
             PayloadError, UnknownKind, RetiredKind: an entry does not fit its kind; nothing was written.
         """
-        declared = self._core.handlers.declared
-        version = declared.version
-        rules = [self._rule(declaration) for declaration in declared.schedules()]
-        sweep = declared.swept()
-        if rules or sweep:
-            self._core.store.put_schedules(rules, sweep=sweep)
-        if self._core.blocks.mine() is None:  # else it may be rolled back
-            self._core.declared_version = version
-
-    def _declare(self) -> None:
-        if self._core.declared_version != self._core.handlers.declared.version:
-            self.declare()
-
-    def _rule(self, declaration: Declaration) -> Rule:
-        entries = [self._entry(job, name) for job, name in declaration.entries]
-        fields = attrs.asdict(declaration, recurse=False)
-        return Rule(**{**fields, "entries": write_entries(entries)})
-
-    def _entry(self, job: NewJob, name: str | None) -> Entry:
-        draft = draft_of(self._core, job)
-        return Entry(
-            draft.kind,
-            decode(draft.payload),
-            name=name,
-            # What the kind says is looked up by each tick: its next registration may say something else.
-            queue=None if job.queue is None else draft.queue,
-            priority=None if job.priority is None else draft.priority,
-            max_attempts=None if job.max_attempts is None else draft.max_attempts,
-            dedupe_key=draft.dedupe_key,
-            actor=draft.actor,
-            tenant_id=draft.tenant_id,
-            subject=draft.subject,
-            meta=None if draft.meta is None else decode(draft.meta),
-        )
+        store_all(self._core)
 
     def _attempts(self, kind: str) -> int | None:
         if self._core.handlers.find(kind) is None:

@@ -1,13 +1,28 @@
 """Schedules declared beside handlers, and modules that are registered as a whole."""
 
+import logging
 from collections.abc import Callable
+from datetime import UTC, datetime
 from types import ModuleType
 from typing import Any
 
+import attrs
 import pytest
 
 import jobq
 from jobq.testing import FakeClock
+from tests.conftest import ErrorLog
+
+
+@attrs.frozen
+class Size:
+    """A payload."""
+
+    value: int
+
+
+def measure(payload: Size) -> None:
+    """Do nothing."""
 
 
 def module(name: str, **exported: Any) -> ModuleType:
@@ -129,17 +144,98 @@ def test_a_bad_declaration_is_refused_where_it_stands() -> None:
 def test_a_payload_that_does_not_fit_stops_the_start(jobs: jobq.JobQueue) -> None:
     """Nothing was stored, and jobs can be enqueued all the same."""
 
+    jobs.handlers.schedule("good", every=60, kind="count", payload=1)
+    jobs.handlers.schedule("bad", every=60, kind="count", payload="one")
+
     @jobs.job
     def count(payload: int) -> None:
         """Do nothing."""
 
-    jobs.handlers.schedule("good", every=60, kind="count", payload=1)
-    jobs.handlers.schedule("bad", every=60, kind="count", payload="one")
     with pytest.raises(jobq.PayloadError):
         jobq.Runner(jobs).bootstrap()
 
     assert jobs.store.schedules() == []
     assert jobs.enqueue("count", 1).created
+
+
+@pytest.mark.parametrize("in_view", [False, True])
+def test_a_payload_that_does_not_fit_a_registered_kind_is_refused_at_once(open_again: Again, in_view: bool) -> None:
+    """Where it is declared, in the registry of the kind and in one that meets it in a job queue; it is not kept."""
+    own, other = jobq.Handlers(), jobq.Handlers()
+    jobs = open_again(handlers=[own, other])
+
+    @own.job
+    def count(payload: int) -> None:
+        """Do nothing."""
+
+    with pytest.raises(jobq.PayloadError):
+        (other if in_view else own).schedule("bad", every=60, kind="count", payload="one")
+    with pytest.raises(jobq.PayloadError):
+        own.schedule("bad", every=60, kind=count, payload="one")
+
+    assert (own.declared.schedules(), jobs.handlers.declared.schedules()) == ((), ())
+
+
+def test_one_declared_late_that_does_not_fit_is_told_once_and_the_others_fire(
+    jobs: jobq.JobQueue, clock: FakeClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Ticks go on; when its handler is there it is stored as well."""
+    runner = jobq.Runner(jobs)
+    runner.bootstrap()
+    jobs.handlers.schedule("good", every=60, kind="a")
+    jobs.handlers.schedule("typed", every=60, payload=Size(7))
+    jobs.handlers.schedule("endless", every=60, kind="a", anchor=datetime.max.replace(tzinfo=UTC))
+    with caplog.at_level(logging.ERROR):
+        fired: list[str] = []
+        for _ in range(3):
+            clock.advance("61s")
+            fired.extend(one.schedule for one in runner.scheduler.tick())
+        assert names(jobs) == ["good"]
+    told = [record.getMessage() for record in caplog.records if "jobq.schedule.failed" in record.getMessage()]
+
+    assert fired == ["good", "good"]
+    assert [sum(name in text for text in told) for name in ("good", "typed", "endless")] == [0, 1, 1]
+    jobs.job(name="measure")(measure)
+    assert names(jobs) == ["good", "typed"]
+
+
+def test_a_misfit_keeps_its_row(jobs: jobq.JobQueue, open_again: Again, errors: ErrorLog) -> None:
+    """Its module has not dropped it, so the sweep leaves it alone."""
+    jobs.handlers.register_module(tasks("a"), missing_schedules="remove")
+    assert names(jobs) == ["a"]
+    again = open_again()
+    again.handlers.retire("sync")
+    shop = module("shop.tasks", handlers=jobq.Handlers())
+    shop.handlers.schedule("a", every="5m", kind="sync")
+    again.handlers.register_module(shop, missing_schedules="remove")
+    assert names(again) == ["a"]
+    assert errors.take() == ["jobq.schedule.failed"]
+
+
+def test_schedules_of_a_private_registry_come_too(jobs: jobq.JobQueue) -> None:
+    """Of one with an underscore and of one that ``__all__`` leaves out; private handlers stay private."""
+    for number, exported in enumerate(({}, {"__all__": ["sync"]})):
+        shop = tasks(f"s{number}", name=f"shop.m{number}")
+        registry, sync = shop.handlers, shop.sync
+        key = "handlers" if exported else "_handlers"
+        registry.job(name=f"hidden{number}")(lambda payload: None)
+        if number:
+            sync = jobq.Handlers().job(name="other")(lambda payload: None)
+        jobs.handlers.register_module(module(shop.__name__, **{key: registry, "sync": sync}, **exported))
+
+    assert [(one.name, one.module) for one in jobs.handlers.declared.schedules()] == [
+        ("s0", "shop.m0"), ("s1", "shop.m1"),
+    ]  # fmt: skip
+    assert jobs.handlers.kinds() == ("other", "sync")
+
+
+def test_an_unknown_option_names_the_verb(jobs: jobq.JobQueue) -> None:
+    """Not a function that nobody called."""
+    options: Any = {"evry": 60, "kind": "x"}
+    with pytest.raises(TypeError, match=r"^schedule\(\) .*'evry'"):
+        jobs.handlers.schedule("a", **options)
+    with pytest.raises(TypeError, match=r"^add\(\) .*'evry'"):
+        jobs.schedules.add("a", **options)
 
 
 def test_two_schedules_of_one_name_are_refused(jobs: jobq.JobQueue, open_again: Again) -> None:

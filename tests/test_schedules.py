@@ -275,3 +275,54 @@ def test_schedules_survive_reopening(jobs: jobq.JobQueue, open_again: Any, clock
 
     assert [one.schedule for one in other.schedules.tick()] == ["s"]
     assert jobs.schedules.tick() == []
+
+
+def test_a_job_takes_the_deferrals_of_its_kind_whatever_the_schedule_names(
+    jobs: jobq.JobQueue, clock: FakeClock
+) -> None:
+    """By a slot and by hand, with and without a queue and a priority of the schedule; no bound stays none."""
+    jobs.job(name="bounded", max_deferrals=2)(lambda payload: None)
+    jobs.job(name="free")(lambda payload: None)
+    entries = [jobq.Entry("bounded"), jobq.Entry("free")]
+    jobs.schedules.add("named", every=60, entries=entries, queue="q", priority=3)
+    jobs.schedules.add("plain", every=60, entries=entries)
+    clock.advance(60)
+    made = [*jobs.schedules.tick(), *jobs.schedules.run_now("named")]
+
+    assert [jobs.get(one.job_id).max_deferrals for one in made] == [2, None] * 3
+    assert jobs.enqueue("free", queue="q", priority=3).job.max_deferrals is None
+
+
+def test_list_and_next_runs_know_that_a_clock_came_back(jobs: jobq.JobQueue, clock: FakeClock) -> None:
+    """They say what the next tick will write, for an interval with its phase."""
+    clock.jump("1000d")
+    jobs.schedules.add("cron", cron="0 7 * * *", kind="a")
+    jobs.schedules.add("every", every="5m", kind="a")
+    clock.jump("-1000d")
+    listed = [one.next_run for one in jobs.schedules.list()]
+
+    assert listed == [START + timedelta(hours=7), START + timedelta(minutes=5)]
+    assert [jobs.schedules.next_runs(name, 1)[0] for name in ("cron", "every")] == listed
+    jobs.schedules.tick()
+    assert [one.next_run for one in jobs.store.schedules()] == listed
+
+
+def test_run_now_may_say_who_asked(jobs: jobq.JobQueue) -> None:
+    """Instead of the entries; nobody else is let in."""
+    jobs.schedules.add("s", every=60, entries=[jobq.Entry("a", actor="agent")])
+    made = [jobs.schedules.run_now("s", actor=actor)[0] for actor in ("user", None)]
+
+    assert [jobs.get(one.job_id).actor for one in made] == ["user", "agent"]
+    with pytest.raises(jobq.ArgumentError):
+        jobs.schedules.run_now("s", actor="nobody")
+
+
+def test_an_unknown_name_is_answered_with_ten_others(jobs: jobq.JobQueue) -> None:
+    """The rest are counted; the error has them all."""
+    for number in range(12):
+        jobs.schedules.add(f"s{number:02}", every=60, kind="a")
+    for refused in (jobs.schedules.get, jobs.schedules.pause):
+        with pytest.raises(jobq.ScheduleNotFound) as caught:
+            refused("t")
+        assert str(caught.value.fix).endswith("s08, s09 and 2 more.")
+        assert len(caught.value.known) == 12

@@ -294,6 +294,15 @@ def test_a_registration_that_was_rolled_back_is_made_again(jobs: jobq.JobQueue) 
     assert kind.queue == "mail"
 
 
+def test_a_declared_schedule_that_was_rolled_back_is_stored_again(jobs: jobq.JobQueue) -> None:
+    """By the next verb about schedules."""
+    jobs.handlers.schedule("nightly", cron="0 3 * * *", kind="a")
+    with aborted(jobs.transaction()):
+        assert [one.name for one in jobs.schedules.list()] == ["nightly"]
+
+    assert [one.name for one in jobs.schedules.list()] == ["nightly"]
+
+
 def test_a_block_that_stays_open_is_reported(
     jobs: jobq.JobQueue, clock: FakeClock, open_again: Callable[..., jobq.JobQueue], caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -18,6 +18,7 @@ _PAUSE = """\
 Let no slot fire, in every process, until it is resumed. Slots that pass meanwhile count as missed. The pause outlives
 restarts and re-adding."""
 _RUN = "Enqueue the jobs of a schedule now, beside its slots: its next run stays."
+_USER = {"actor": "user"}
 _NEXT = "Print the next slots of a schedule, in UTC and on the clocks of its zone; jitter is not in them."
 
 
@@ -44,7 +45,8 @@ def _fill_pause(options: Options) -> None:
 
 def _fill_next(options: Options) -> None:
     _fill_name(options)
-    options.add("--count", metavar="N", type=whole_number, default=5, help="how many; 5 unless told")
+    options.positional("number", metavar="N", type=whole_number, nargs="?", help="how many; 5 unless told")
+    options.add("--count", metavar="N", type=whole_number, help="the same")
 
 
 def _fill_add(options: Options) -> None:
@@ -72,8 +74,9 @@ def run_list(arguments: argparse.Namespace) -> int:
     from jobq.cli.target import open_target
 
     with open_target(arguments) as jobs:
-        # Straight from the store: looking must not bring back what the code declares and somebody removed.
-        found = jobs.store.schedules()
+        # Looking must not bring back what the code declares and somebody removed.
+        jobs.schedules.leave_declared()
+        found = jobs.schedules.list()
     if arguments.json:
         say_json(found)
         return Exit.DONE
@@ -103,8 +106,13 @@ def run_add(arguments: argparse.Namespace) -> int:
     settings = ("every", "cron", "tz", "anchor", "queue", "priority", "catch_up", "max_catch_up", "jitter", "entries")
     options = {name: getattr(arguments, name) for name in settings}
     options["kind"], options["payload"] = arguments.kind, read_payload(arguments.payload)
-    with open_target(arguments, create=True) as jobs:
-        stored = jobs.schedules.add(arguments.name, **options)
+
+    def store(jobs: Any) -> Any:
+        jobs.schedules.leave_declared()
+        return jobs.schedules.add(arguments.name, **_by_a_user(options))
+
+    with open_target(arguments, create=True, rehearse=store) as jobs:
+        stored = store(jobs)
         strange = sorted(kind for kind in {entry.kind for entry in stored.entries} if not is_known(jobs, kind))
     if arguments.json:
         say_json(stored)
@@ -115,6 +123,16 @@ def run_add(arguments: argparse.Namespace) -> int:
     return Exit.DONE
 
 
+def _by_a_user(options: dict[str, Any]) -> dict[str, Any]:
+    """Name who is at the keyboard as the actor of each entry that names none; what is malformed stays as it is."""
+    kind, payload, entries = options["kind"], options["payload"], options["entries"]
+    if entries is None and kind is not None:
+        return {**options, "kind": None, "payload": None, "entries": [{**_USER, "kind": kind, "payload": payload}]}
+    if isinstance(entries, list):
+        return {**options, "entries": [{**_USER, **one} if isinstance(one, dict) else one for one in entries]}
+    return options
+
+
 def run_remove(arguments: argparse.Namespace) -> int:
     """Remove a schedule; one that is not there is "not found"."""
     from jobq.cli.exits import Exit  # start-up cost
@@ -123,6 +141,7 @@ def run_remove(arguments: argparse.Namespace) -> int:
     from jobq.errors import ScheduleNotFound
 
     with open_target(arguments) as jobs:
+        jobs.schedules.leave_declared()
         if not jobs.schedules.remove(arguments.name):
             raise ScheduleNotFound(arguments.name, known=tuple(one.name for one in jobs.store.schedules()))
     if arguments.json:
@@ -138,6 +157,7 @@ def run_pause(arguments: argparse.Namespace) -> int:
 
     with open_target(arguments) as jobs:
         who = login_name() if arguments.who is None else arguments.who
+        jobs.schedules.leave_declared(arguments.name)
         changed = jobs.schedules.pause(arguments.name, who=who, why=arguments.why)
     return _answer(arguments, changed=changed, paused=True)
 
@@ -147,6 +167,7 @@ def run_resume(arguments: argparse.Namespace) -> int:
     from jobq.cli.target import open_target  # start-up cost
 
     with open_target(arguments) as jobs:
+        jobs.schedules.leave_declared(arguments.name)
         changed = jobs.schedules.resume(arguments.name)
     return _answer(arguments, changed=changed, paused=False)
 
@@ -158,7 +179,8 @@ def run_run(arguments: argparse.Namespace) -> int:
     from jobq.cli.target import open_target
 
     with open_target(arguments) as jobs:
-        made = jobs.schedules.run_now(arguments.name)
+        jobs.schedules.leave_declared(arguments.name)
+        made = jobs.schedules.run_now(arguments.name, **_USER)
     if arguments.json:
         say_json(made)
         return Exit.DONE
@@ -180,9 +202,9 @@ def run_next(arguments: argparse.Namespace) -> int:
         now = jobs.clock.now()
     if arguments.name not in known:
         raise ScheduleNotFound(arguments.name, known=tuple(known))
-    found = known[arguments.name]
+    found, count = known[arguments.name], arguments.number or arguments.count or 5
     zone = load_zone(found.tz)
-    slots = [(slot, slot.astimezone(zone)) for slot in found.slots(arguments.count, after=now)]
+    slots = [(slot, slot.astimezone(zone)) for slot in found.slots(count, after=now)]
     if arguments.json:
         say_json({"schedule": found.name, "tz": found.tz, "slots": [{"utc": utc, "local": own} for utc, own in slots]})
         return Exit.DONE

@@ -27,6 +27,20 @@ _LOOK = 0.5
 _LOOK_BURST = 0.02
 
 
+class Once:
+    """Leads until it is over: a runner's scheduler then finds nothing to do for itself."""
+
+    def __init__(self) -> None:
+        self.over = False
+
+    def leads(self) -> bool:
+        """Whether it is not over."""
+        return not self.over
+
+    def resign(self) -> None:
+        """Do nothing."""
+
+
 class Shift:
     """Works until something says stop."""
 
@@ -43,7 +57,9 @@ class Shift:
         # What became of the jobs of others whose leases expired.
         self._expired: Counter[str] = Counter()
         workers = dict(arguments.workers) if arguments.workers else None
-        self._runner = Runner(jobs, workers=workers, around=self._one_run)
+        # A burst ticks once, before its workers start: beside them it would race the look for what is left.
+        self._leader = Once() if arguments.burst else None
+        self._runner = Runner(jobs, workers=workers, around=self._one_run, leader=self._leader)
 
     def work(self) -> int:
         """Run jobs and return the exit code."""
@@ -51,6 +67,7 @@ class Shift:
         logs = shown_logs(about_jobs=not self._telling, of_handlers=arguments.verbose)
         with logs, self._jobs.bus.subscribe(JobStateChanged, self._tell):
             self._teller.begin(self._queues() or threads_of(self._jobs), named=bool(arguments.workers))
+            self._tick_once()
             runner.start()
             healthy = self._wait()
             if self._signals.count:
@@ -60,6 +77,13 @@ class Shift:
         self._say_end()
         failed = not healthy or (arguments.burst and (self._ended + self._expired)[JobState.FAILED])
         return Exit.FAILED if failed else Exit.DONE
+
+    def _tick_once(self) -> None:
+        if self._leader is not None:
+            # What is declared is stored and a schedule's jobs are made as at any start, but on this thread.
+            self._runner.bootstrap()
+            self._runner.scheduler.tick()
+            self._leader.over = True
 
     def _say_end(self) -> None:
         counts = ", ".join(f"{number} {what}" for what, number in sorted(self._ended.items()))

@@ -5,6 +5,7 @@ import getpass
 import importlib
 import os
 import sys
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -21,13 +22,19 @@ _FIX = "Check the path; `jobq work`, `jobq job enqueue` and `jobq schedule add` 
 
 
 def open_target(
-    arguments: argparse.Namespace, *, create: bool = False, work: bool = False, config: Config | None = None
+    arguments: argparse.Namespace,
+    *,
+    create: bool = False,
+    work: bool = False,
+    config: Config | None = None,
+    rehearse: Callable[[JobQueue], object] | None = None,
 ) -> JobQueue:
     """Return the job queue that the options name; the caller closes it.
 
     A job queue that is not there is made only with ``create``, and that is said on standard error; otherwise it is
     "not found", so that a misspelt path does not look like an empty queue, and a file of somebody else's stays as it
     is. With ``work`` there have to be handlers; without any no file is made. ``config`` is for files opened here.
+    Before a file is made ``rehearse`` is called with a temporary one: what it raises leaves no file behind.
     """
     found = _load(arguments.app) if arguments.app else None
     if work:
@@ -43,9 +50,13 @@ def open_target(
             raise Stop(Exit.USAGE, f"{arguments.app} is a Handlers and has no database", fix="Add --db PATH.")
         raise Stop(Exit.USAGE, "no database named", fix="Add --db PATH or -A MODULE:ATTR, or set JOBQ_DB or JOBQ_APP.")
     path = str(arguments.db)
+    handlers = () if found is None else found
+    if create and rehearse is not None and not os.path.exists(path):
+        with open_queue(handlers=handlers, config=config) as temporary:
+            rehearse(temporary)
     _check_path(path, create=create)
     try:
-        return open_queue(path, handlers=() if found is None else found, config=config, create=create)
+        return open_queue(path, handlers=handlers, config=config, create=create)
     except StoreUnavailable as error:
         # Without a code of SQLite's it is jobq that refused.
         if create or error.code:

@@ -18,7 +18,7 @@ def add_to(commands: Verbs) -> None:
 
 
 def _fill(options: Options) -> None:
-    options.flag("--burst", help="run what is due and exit when nothing is left")
+    options.flag("--burst", help="tick the schedules once, run what is due and exit when nothing is left")
     options.add("--max-jobs", metavar="N", type=whole_number,
                 help="stop when so many runs have begun; each further thread may begin one more")
     options.add("--max-runtime", metavar="TIME", type=duration, help="stop after so long: 90, 500ms, 1h30m, 2d")

@@ -222,6 +222,10 @@ class Cron:
         validator=_refuse_only_gaps,
     )
 
+    def agrees(self, other: object) -> bool:
+        """Whether another timing is an expression that names the same slots: however it is spelt, in the same zone."""
+        return isinstance(other, Cron) and (self._plan, self.tz) == (other._plan, other.tz)
+
     def next_after(self, when: datetime) -> datetime:
         """Return the first run strictly after an aware datetime, in UTC.
 

@@ -185,17 +185,8 @@ def start_over(facts: Facts, moment: Moment) -> Decision:
 
 def _counted(facts: Facts, moment: Moment, run_at: datetime) -> Decision:
     reason, failure_class = _why(moment)
-    return Decision(
-        Verdict.RETRIED,
-        JobState.QUEUED,
-        facts.attempts,
-        facts.deferrals,
-        run_at,
-        _error(facts, moment),
-        reason,
-        failure_class,
-        recorded=True,
-    )
+    again = Decision(Verdict.RETRIED, JobState.QUEUED, facts.attempts, facts.deferrals, run_at, _error(facts, moment))
+    return again._replace(reason=reason, failure_class=failure_class, recorded=True)
 
 
 def _uncounted(verdict: Verdict, facts: Facts, run_at: datetime | None, last_error: str | None) -> Decision:

@@ -8,6 +8,7 @@ import attrs
 
 from jobq.errors import ArgumentError
 from jobq.model.job import JSON, Actor
+from jobq.model.names import is_kind, is_queue
 
 #: The most entries of a schedule.
 MOST_ENTRIES = 1_000
@@ -116,4 +117,8 @@ def _entry(item: object) -> Entry:
             raise ValueError(f"the {key} of an entry is out of its range")
     if item.get("actor", Actor.SYSTEM.value) not in set(Actor):
         raise ValueError("the actor of an entry is unknown")
+    if not is_kind(item["kind"]):
+        raise ValueError("the kind of an entry is no name of a kind")
+    if item.get("queue") is not None and not is_queue(item["queue"]):
+        raise ValueError("the queue of an entry is no name of a queue")
     return Entry(**item)

@@ -1,7 +1,7 @@
 """Schedules: which slots are due, which of them run, and what they are called. Pure; a clock ten years ahead is cheap.
 
 A slot is an instant at which a schedule makes its jobs. A slot counts as missed once a later one is due too, or when
-it is more than :data:`MISSED_AFTER` late.
+it is more than :data:`MISSED_AFTER` late; for ``skip`` half the way to the next slot is enough, if that is less.
 """
 
 import hashlib
@@ -105,7 +105,8 @@ def due_slots(timing: Timing, next_run: datetime, now: datetime, catch_up: Catch
     returned unchanged. Else the next run is the first slot after ``now``, and of those from ``next_run`` to ``now``:
 
     - ``once`` runs the newest;
-    - ``skip`` runs the newest unless it is over :data:`MISSED_AFTER` late, and none of the others;
+    - ``skip`` runs the newest unless it is late by more than :data:`MISSED_AFTER` or more than half the way to the slot
+      after it, whichever is less, and none of the others;
     - ``all`` runs the newest ``max_catch_up``, but at least one.
 
     The work grows with the slots that run, not with those that were missed. ``next_run`` counts as a slot even where
@@ -114,7 +115,9 @@ def due_slots(timing: Timing, next_run: datetime, now: datetime, catch_up: Catch
     if next_run > now:
         return Due(slots=(), next_run=next_run, dropped=False)
     newest = last_slot(timing, now, next_run)
-    late = now - newest > MISSED_AFTER
+    upcoming = timing.next_after(now)
+    grace = min(MISSED_AFTER, (upcoming - newest) / 2) if catch_up is CatchUp.SKIP else MISSED_AFTER
+    late = now - newest > grace
     if catch_up is CatchUp.ALL:
         chosen = _newest(timing, newest, next_run, max_catch_up)
         slots = tuple(Slot(at=at, catch_up=late or at < newest) for at in chosen)
@@ -124,7 +127,7 @@ def due_slots(timing: Timing, next_run: datetime, now: datetime, catch_up: Catch
     else:
         dropped = newest > next_run
         slots = (Slot(at=newest, catch_up=late or (dropped and catch_up is CatchUp.ONCE)),)
-    return Due(slots=slots, next_run=timing.next_after(now), dropped=dropped)
+    return Due(slots=slots, next_run=upcoming, dropped=dropped)
 
 
 def sane_next_run(timing: Timing, next_run: datetime, now: datetime) -> datetime:

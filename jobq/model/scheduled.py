@@ -8,7 +8,7 @@ import attrs
 from jobq.errors import ArgumentError
 from jobq.model.cron import Cron
 from jobq.model.entries import Entry
-from jobq.model.schedule import CatchUp, Interval, Timing, last_slot
+from jobq.model.schedule import CatchUp, Interval, Timing, last_slot, sane_next_run
 
 #: The most missed slots that a schedule makes up for at once.
 MOST_CATCH_UP = 1_000
@@ -93,9 +93,22 @@ class ScheduleInfo:
         period = Interval(self.every, self.anchor).period
         return self.anchor + (now - self.anchor) // period * period
 
+    def sane(self, now: datetime) -> "ScheduleInfo":
+        """Return it with the next run and the anchor that the next tick gives it, where a clock has come back.
+
+        One that a tick could not mend, because its row was broken by hand, is returned as it is.
+        """
+        anchor = self.anchored(now)
+        try:
+            next_run = sane_next_run(timing_of(self.cron, self.every, self.tz, anchor), self.next_run, now)
+        except ArgumentError:
+            return self
+        return attrs.evolve(self, anchor=anchor, next_run=next_run)
+
     def slots(self, count: int, *, after: datetime) -> list[datetime]:
         """Return up to ``count`` slots from ``next_run`` on, none of them at or before ``after``."""
-        timing, found = self.timing, [self.next_run] if self.next_run > after else []
+        sane = self.sane(after)
+        timing, found = sane.timing, [sane.next_run] if sane.next_run > after else []
         try:
             while len(found) < count:
                 found.append(timing.next_after(found[-1] if found else after))

@@ -93,8 +93,10 @@ class ScheduleStore(Protocol):
         that cannot fire is marked with its error, keeps its next run and does not touch the others.
         """
 
-    def run_schedule(self, name: str, *, attempts: Attempts) -> list[Dispatched]:
+    def run_schedule(self, name: str, *, attempts: Attempts, actor: str | None = None) -> list[Dispatched]:
         """Enqueue the entries of a schedule now, as no slot; its next run, its pause and its guards do not matter.
+
+        ``actor`` stands for those of the entries.
 
         Raises:
             ScheduleNotFound: no such schedule.

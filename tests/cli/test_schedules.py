@@ -63,6 +63,38 @@ def test_add_refuses_what_the_library_refuses(cli: Cli, jobs: jobq.JobQueue, arg
     assert jobs.schedules.list() == []
 
 
+def test_a_refused_add_makes_no_database(cli: Cli, tmp_path: Path) -> None:
+    """Whatever is wrong with it: the options, an entry, or a payload that its handler does not take."""
+    (tmp_path / "typed_app.py").write_text(
+        "import jobq\nhandlers = jobq.Handlers()\n\n@handlers.job\ndef send(payload: int) -> None:\n    pass\n"
+    )
+    for arguments in (
+        ("send", "1", "--cron", "61 * * * *"), ("send", "1"), ("send", '"x"', "--every", "5m"),
+        ("--every", "5m", "--entries", '[{"kind": "send", "payload": 1, "actor": "nobody"}]'),
+    ):  # fmt: skip
+        answer = cli("schedule", "add", "s", *arguments, "-A", "typed_app:handlers", "--db", "new.db")
+        assert answer.code != 0
+        assert "new database" not in answer.err
+        assert not (tmp_path / "new.db").exists()
+    assert cli("schedule", "add", "s", "send", "1", "--every", "5m", "-A", "typed_app:handlers", "--db",
+               "new.db").code == 0  # fmt: skip
+
+
+def test_jobs_of_the_command_line_are_a_users(cli: Cli, jobs: jobq.JobQueue) -> None:
+    """Those of ``run`` always, those of a stored schedule unless an entry says otherwise."""
+    entries = '[{"kind": "a"}, {"kind": "b", "actor": "agent"}]'
+    assert cli("schedule", "add", "one", "a", "1", "--every", "5m", "--db", jobs.path).code == 0
+    assert cli("schedule", "add", "two", "--entries", entries, "--every", "5m", "--db", jobs.path).code == 0
+    jobs.schedules.add("code", every=60, kind="c")
+    assert cli("schedule", "run", "code", "--db", jobs.path).code == 0
+
+    assert [[entry.actor for entry in one.entries] for one in jobs.schedules.list()] == [
+        ["system"], ["user"], ["user", "agent"],
+    ]  # fmt: skip
+    assert [job.actor for job in jobs.find()] == ["user"]
+    assert [jobs.get(one.job_id).actor for one in jobs.schedules.run_now("two")] == ["user", "agent"]
+
+
 def test_list_shows_timing_pause_and_error(cli: Cli, jobs: jobq.JobQueue) -> None:
     """One line each."""
     jobs.schedules.add("digest", cron="0 7 * * *", tz="Europe/Berlin", kind="send")
@@ -85,8 +117,30 @@ def test_listing_does_not_bring_back_what_was_removed(
         "import jobq\nhandlers = jobq.Handlers()\nhandlers.schedule('s', every=60, kind='a')\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))
+    assert cli("schedule", "run", "s", "-A", "shop_app:handlers", "--db", jobs.path).code == 0
     assert cli("schedule", "remove", "s", "-A", "shop_app:handlers", "--db", jobs.path).code == 0
     assert cli("schedule", "list", "-A", "shop_app:handlers", "--db", jobs.path, "--json").json == []
+    assert cli("schedule", "remove", "s", "-A", "shop_app:handlers", "--db", jobs.path).code == 3
+
+
+def test_a_verb_is_no_start(
+    cli: Cli, jobs: jobq.JobQueue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only the declared schedule that a verb names is stored by it, and removing brings none back."""
+    lines = [f"handlers.schedule({name!r}, every=60, kind='a')" for name in ("p", "q", "r", "s", "t")]
+    (tmp_path / "verbs_app.py").write_text("\n".join(["import jobq", "handlers = jobq.Handlers()", *lines]))
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    def after(verb: str, name: str, *more: str) -> list[str]:
+        assert cli("schedule", verb, name, *more, "-A", "verbs_app:handlers", "--db", jobs.path).code == 0
+        return [one.name for one in jobs.store.schedules()]
+
+    assert after("pause", "p") == ["p"]
+    assert after("resume", "q") == ["p", "q"]
+    assert after("run", "r") == ["p", "q", "r"]
+    assert after("add", "mine", "a", "--every", "5m") == ["mine", "p", "q", "r"]
+    assert after("remove", "p") == ["mine", "q", "r"]
+    assert after("remove", "q") == ["mine", "r"]
 
 
 def test_pause_resume_and_remove_say_what_changed(cli: Cli, jobs: jobq.JobQueue) -> None:
@@ -128,6 +182,16 @@ def test_next_prints_utc_and_the_zone(cli: Cli, jobs: jobq.JobQueue) -> None:
     assert all(" 07:00:00 +0" in line for line in shown.out.splitlines()[1:])
     assert (found["tz"], len(found["slots"])) == ("Europe/Berlin", 5)
     assert {slot["local"][10:19] for slot in found["slots"]} == {"T07:00:00"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "number"), [((), 5), (("2",), 2), (("--count", "3"), 3), (("2", "--count", "3"), 2)]
+)
+def test_next_takes_a_number(cli: Cli, jobs: jobq.JobQueue, arguments: tuple[str, ...], number: int) -> None:
+    """Behind the name, or as an option."""
+    jobs.schedules.add("s", every=60, kind="a")
+    answer = cli("schedule", "next", "s", *arguments, "--db", jobs.path, "--json")
+    assert len(answer.json["slots"]) == number
 
 
 @pytest.mark.parametrize("verb", ["remove", "pause", "resume", "run", "next"])

@@ -97,6 +97,19 @@ def test_burst_runs_what_is_due_and_what_that_enqueues(app: jobq.JobQueue, tmp_p
     assert f"working on default, chain of {app.path}: " in answer.err
 
 
+def test_burst_ticks_the_schedules_once_before_it_works(app: jobq.JobQueue, tmp_path: Path) -> None:
+    """Those that the code declares too; beside the workers nothing is added, so that it ends."""
+    tasks = tmp_path / "tasks.py"
+    declared = "handlers.schedule('declared', every='1h', kind='quick', payload={'n': 1})"
+    tasks.write_text(f"{tasks.read_text()}\n\n{declared}\n")
+    app.schedules.add("fast", every="1ms", kind="patient", payload={"seconds": 1.5}, catch_up="all", max_catch_up=1)
+    answer = finish(work(tmp_path, "--burst"))
+
+    assert answer.code == 0, answer.err
+    assert [job.state for job in app.find()] == ["succeeded"]
+    assert [one.name for one in app.schedules.list()] == ["declared", "fast"]
+
+
 def test_burst_exits_1_when_a_job_failed(app: jobq.JobQueue, tmp_path: Path) -> None:
     """A failure for good is a failure; --json gives a line for each attempt."""
     failed, retried = app.enqueue("refused", {}).id, app.enqueue("broken", {}).id

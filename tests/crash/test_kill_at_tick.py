@@ -70,7 +70,7 @@ def test_b33_killed_before_each_statement_no_slot_is_repeated_or_left_out(tmp_pa
             slots = [START + timedelta(minutes=n) for n in range(1, SLOTS + 1)]
             expected = [("one", slot, "a") for slot in slots] + [("two", slot, kind) for slot in slots for kind in "ab"]
             assert made == sorted(expected), f"killed before statement {number}"
-            assert {one.next_run for one in jobs.schedules.list()} == {slots[-1] + timedelta(minutes=1)}
+            assert {one.next_run for one in jobs.store.schedules()} == {slots[-1] + timedelta(minutes=1)}
         connection = apsw.Connection(str(path))
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         connection.close()

@@ -183,6 +183,30 @@ def test_skip_runs_the_slot_that_is_due_just_now() -> None:
 
 
 @pytest.mark.parametrize(
+    ("period", "late", "runs"),
+    [
+        pytest.param(10, 5, True, id="half-of-a-short-period"),
+        pytest.param(10, 5.001, False, id="more-than-half"),
+        pytest.param(119, 59.5, True, id="half-of-just-under-two-minutes"),
+        pytest.param(119, 59.501, False, id="more-than-half-of-that"),
+        pytest.param(3_600, 60, True, id="a-minute"),
+        pytest.param(3_600, 60.001, False, id="more-than-a-minute"),
+    ],
+)
+@pytest.mark.parametrize("missed", [0, 3])
+def test_skip_runs_the_newest_slot_up_to_half_way_to_the_next(
+    period: float, late: float, runs: bool, missed: int
+) -> None:
+    """At most a minute; whether others were missed before makes no difference to it."""
+    timing = Interval(period * SECOND, START)
+    newest = START + (missed + 1) * period * SECOND
+    due = due_slots(timing, START + period * SECOND, newest + late * SECOND, CatchUp.SKIP, 10)
+
+    assert due.slots == ((Slot(at=newest, catch_up=False),) if runs else ())
+    assert (due.next_run, due.dropped) == (newest + period * SECOND, not runs or missed > 0)
+
+
+@pytest.mark.parametrize(
     ("bound", "expected", "dropped"),
     [
         pytest.param(10, at(1, 2, 3, 4, 5), False, id="fewer-than-the-bound"),

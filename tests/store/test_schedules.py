@@ -158,3 +158,25 @@ def test_an_unknown_schedule_is_not_found(bench: Workbench, verb: str) -> None:
     with pytest.raises(ScheduleNotFound) as caught:
         call()
     assert (caught.value.schedule, caught.value.known) == ("x", ("s",))
+
+
+@pytest.mark.parametrize(
+    ("tz", "cron", "kept"),
+    [
+        pytest.param("UTC", "0 7 * * 1-5", True, id="numbers"),
+        pytest.param("UTC", " 0  7 *\t* MON-FRI", True, id="blanks-and-case"),
+        pytest.param("UTC", "00 7 * 1-12 mon-fri", True, id="all-months"),
+        pytest.param("UTC", "0 7 * * 1-6", False, id="another-day"),
+        pytest.param("UTC", "0 7 1-31 * mon-fri", False, id="either-day-field"),
+        pytest.param("Europe/Berlin", "0 7 * * mon-fri", False, id="zone"),
+    ],
+)
+def test_an_expression_that_is_spelt_anew_keeps_the_next_run(
+    bench: Workbench, tz: str, cron: str, kept: bool
+) -> None:
+    """A slot that is due stays due, and the new text is stored; other slots are another timing."""
+    put(bench, cron="0 7 * * mon-fri")
+    bench.clock.advance(8 * 3_600)
+    again = put(bench, cron=cron, tz=tz)
+
+    assert (again.cron, again.next_run == after(7 * 3_600)) == (cron, kept)

@@ -81,7 +81,10 @@ def _kind(conn: apsw.Connection, kind: str) -> tuple[str, int, int, int | None]:
 
 
 def _filled(draft: Draft, queue: str, priority: int, max_attempts: int, max_deferrals: int | None) -> Draft:
-    if draft.queue is not None and draft.priority is not None and draft.max_attempts is not None:
+    complete = draft.queue is not None and draft.priority is not None and draft.max_attempts is not None
+    # An enqueue that knows its handler names all four, and no bound of deferrals is one of its answers. A schedule
+    # leaves that to the kind always.
+    if complete and draft.schedule is None:
         return draft
     return draft._replace(
         queue=queue if draft.queue is None else draft.queue,

@@ -8,9 +8,11 @@ from typing import Any
 import apsw
 
 from jobq.errors import ArgumentError, ScheduleNotFound
+from jobq.model.cron import Cron
 from jobq.model.entries import Entry, read_entries
-from jobq.model.schedule import CatchUp
-from jobq.model.scheduled import Rule, ScheduleInfo, timing_of
+from jobq.model.names import is_queue
+from jobq.model.schedule import CatchUp, Timing
+from jobq.model.scheduled import MOST_CATCH_UP, Rule, ScheduleInfo, timing_of
 from jobq.store.sqlite import rows, texts
 
 #: Texts travel as bytes: one that somebody wrote in another encoding must not make the driver raise in a tick.
@@ -97,12 +99,15 @@ def require(conn: apsw.Connection, name: str) -> Any:
 
 
 def info(row: Any) -> tuple[ScheduleInfo, str | None]:
-    """Read :data:`COLUMNS`, and say what is wrong with the entries; they are empty then."""
+    """Read :data:`COLUMNS`, and say what is wrong with the entries, which are empty then, or with the queue."""
     try:
         entries, problem = read_entries(texts.strict(row[10])), None
     except ValueError as error:
         entries, problem = (), str(error)
-    return _info(row, entries), problem
+    read = _info(row, entries)
+    if problem is None and read.queue is not None and not is_queue(read.queue):
+        problem = "its queue is no name of a queue"
+    return read, problem
 
 
 def _info(row: Any, entries: tuple[Entry, ...]) -> ScheduleInfo:
@@ -113,7 +118,7 @@ def _info(row: Any, entries: tuple[Entry, ...]) -> ScheduleInfo:
         tz=str(texts.lenient(row[3])),
         anchor=rows.from_ms(row[4]),
         catch_up=CatchUp(row[5]),
-        max_catch_up=row[6],
+        max_catch_up=min(row[6], MOST_CATCH_UP),
         jitter=row[7] / 1000,
         queue=texts.lenient(row[8]),
         priority=row[9],
@@ -155,11 +160,15 @@ def _put(conn: apsw.Connection, rule: Rule, now: datetime) -> None:
 def _next_run(rule: Rule, anchor: datetime, known: ScheduleInfo | None, now: datetime) -> datetime:
     timing = timing_of(rule.cron, rule.every, rule.tz, anchor)
     try:
-        if known is not None and known.timing == timing:
+        if known is not None and _is_same(known.timing, timing):
             return known.next_run
     except ArgumentError:
         pass  # broken by hand, and mended by this
     return timing.next_after(now)
+
+
+def _is_same(known: Timing, timing: Timing) -> bool:
+    return timing.agrees(known) if isinstance(timing, Cron) else timing == known
 
 
 def _values(row: Any) -> tuple[Any, ...]:

@@ -41,10 +41,10 @@ class SqliteSchedules(Transactions):
             lambda conn, changes: ticks.tick(conn, changes, names, attempts=attempts, now=self._now())
         )
 
-    def run_schedule(self, name: str, *, attempts: Attempts) -> list[Dispatched]:
+    def run_schedule(self, name: str, *, attempts: Attempts, actor: str | None = None) -> list[Dispatched]:
         """Enqueue the entries now."""
         return self._write(
-            lambda conn, changes: ticks.run(conn, changes, name, attempts=attempts, now=self._now())
+            lambda conn, changes: ticks.run(conn, changes, name, attempts=attempts, actor=actor, now=self._now())
         )
 
     def lead(self, name: str, holder: str, *, length: float) -> bool:

@@ -97,10 +97,16 @@ def dispatch(
 
 
 def run(
-    conn: apsw.Connection, changes: list[Change], info: ScheduleInfo, *, attempts: Attempts, now: datetime
+    conn: apsw.Connection,
+    changes: list[Change],
+    info: ScheduleInfo,
+    *,
+    attempts: Attempts,
+    actor: str | None,
+    now: datetime,
 ) -> list[Dispatched]:
     """Enqueue the entries as no slot: without guards, and without a key but the entry's own."""
-    drafts = [_draft(info, entry, attempts) for entry in info.entries]
+    drafts = [_draft(info, entry, attempts)._replace(actor=actor or entry.actor) for entry in info.entries]
     placed = enqueue.enqueue(conn, changes, drafts, now=now)
     return [
         Dispatched(schedule=info.name, slot=None, entry=str(entry.name), job_id=one.id, created=one.created)

@@ -68,13 +68,13 @@ def tick(
 
 
 def run(
-    conn: apsw.Connection, changes: list[Change], name: str, *, attempts: Attempts, now: datetime
+    conn: apsw.Connection, changes: list[Change], name: str, *, attempts: Attempts, actor: str | None, now: datetime
 ) -> list[Dispatched]:
     """Enqueue the entries of a schedule as no slot of it."""
     info, problem = schedules.info(schedules.require(conn, name))
     if problem is not None:
         raise ArgumentError("name", f"the schedule {name!r} was broken by hand: {problem}", fix="Add it again.")
-    return slots.run(conn, changes, info, attempts=attempts, now=now)
+    return slots.run(conn, changes, info, attempts=attempts, actor=actor, now=now)
 
 
 def _is_quiet(row: Any, now_ms: int) -> bool:

@@ -54,6 +54,9 @@ BREAKS = [
     pytest.param("entries = '[7]'", "no object", id="entry-no-object"),
     pytest.param("""entries = '[{"kind": "a", "name": "a", "priority": 9999}]'""", "priority", id="priority"),
     pytest.param("""entries = '[{"kind": "a", "name": "a", "queue": ""}]'""", "queue", id="queue"),
+    pytest.param("""entries = '[{"kind": "a", "name": "a", "queue": "No Queue"}]'""", "queue", id="queue-name"),
+    pytest.param("""entries = '[{"kind": "a\\u0007", "name": "a"}]'""", "kind", id="kind-name"),
+    pytest.param("queue = 'No Queue'", "queue", id="queue-of-all"),
     pytest.param("""entries = '[{"kind": "a", "name": "a", "dedupe_key": "\\ud800"}]'""", "key", id="surrogate"),
     pytest.param("""entries = '[{"kind": "a", "name": "a", "payload": NaN}]'""", "PayloadError", id="payload"),
     pytest.param("""entries = '[{"kind": "a", "name": "a", "actor": "x"}]'""", "actor", id="actor"),
@@ -86,6 +89,16 @@ def test_a_broken_row_is_marked_once_and_the_others_fire(
     assert remarks(bench) in ([Remark.FAILED], [])
     put(bench, "bad")
     assert (get(bench, "bad").error, [one.slot for one in tick(bench)]) == (None, [after(600)])
+
+
+def test_a_bound_that_somebody_raised_is_cut(bench: Workbench, sql: Run) -> None:
+    """A tick makes up for a thousand slots at most."""
+    put(bench, every=1.0, catch_up=CatchUp.ALL)
+    sql("UPDATE jobq_schedule SET max_catch_up = 1000000")
+    bench.clock.advance(1_500)
+
+    assert get(bench).max_catch_up == 1_000
+    assert len(tick(bench)) == 1_000
 
 
 def test_a_broken_row_is_told_before_it_is_due(bench: Workbench, sql: Run) -> None:
