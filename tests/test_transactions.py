@@ -341,9 +341,7 @@ def test_nothing_is_logged_of_what_was_rolled_back(jobs: jobq.JobQueue, caplog: 
     assert caplog.records == []
 
 
-def test_a_block_that_cannot_begin_is_busy(
-    jobs: jobq.JobQueue, open_again: Callable[..., jobq.JobQueue]
-) -> None:
+def test_a_block_that_cannot_begin_is_busy(jobs: jobq.JobQueue, open_again: Callable[..., jobq.JobQueue]) -> None:
     """Its body does not run, and a later block does."""
     impatient = open_again(config=jobq.Config(busy_timeout=0.02))
     ran: list[int] = []
