@@ -26,7 +26,7 @@ def real() -> dict[str, tuple[str | None, str | None]]:
     """Return the same from the classes."""
     found: dict[str, tuple[str | None, str | None]] = {}
     for name, value in vars(errors).items():
-        if isinstance(value, type) and issubclass(value, BaseException) and value.__module__ == errors.__name__:
+        if isinstance(value, type) and issubclass(value, BaseException):
             bases = [base.__name__ for base in value.__bases__]
             ours = [base for base in bases if hasattr(errors, base)]
             others = [base for base in bases if hasattr(builtins, base) and base != "Exception"]
