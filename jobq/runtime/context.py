@@ -12,7 +12,6 @@ from jobq.finishing import JobTransaction
 from jobq.handler import Producer
 from jobq.log import Logger, get_logger
 from jobq.model.draft import Draft
-from jobq.model.duration import Duration
 from jobq.model.job import JSON, Actor
 from jobq.model.lease import Claim, Settled
 from jobq.model.payload import decode
@@ -149,21 +148,7 @@ class RunningJob:
         return self._log
 
     def enqueue(
-        self,
-        kind_or_payload: Any,
-        payload: Any = None,
-        *,
-        queue: str | None = None,
-        priority: int | str | None = None,
-        delay: Duration | None = None,
-        run_at: datetime | None = None,
-        dedupe_key: str | None = None,
-        max_attempts: int | None = None,
-        actor: Actor | str | None = None,
-        tenant_id: str | None = None,
-        subject: str | None = None,
-        meta: Mapping[str, JSON] | None = None,
-        join: bool = True,
+        self, kind_or_payload: Any, payload: Any = None, *, join: bool = True, **options: Unpack[ChildOptions]
     ) -> Enqueued:
         """Enqueue a child of this job; it is committed at once, whatever becomes of this run.
 
@@ -171,22 +156,8 @@ class RunningJob:
         parent and inherits actor, tenant and priority unless told otherwise. The rest, and what is raised, is as in
         :meth:`jobq.JobQueue.enqueue`.
         """
-        return self._jobs.enqueue(
-            kind_or_payload,
-            payload,
-            queue=queue,
-            priority=self.claim.priority if priority is None else priority,
-            delay=delay,
-            run_at=run_at,
-            dedupe_key=dedupe_key,
-            max_attempts=max_attempts,
-            parent_id=self.claim.id,
-            actor=self.claim.actor if actor is None else actor,
-            tenant_id=self.claim.tenant_id if tenant_id is None else tenant_id,
-            subject=subject,
-            meta=meta,
-            join=join,
-        )
+        inherited: Any = self._inherit(options)
+        return self._jobs.enqueue(kind_or_payload, payload, parent_id=self.claim.id, join=join, **inherited)
 
     def follow_up(self, kind_or_payload: Any, payload: Any = None, **options: Unpack[ChildOptions]) -> None:
         """Enqueue a child in the same transaction as this job's success, or not at all.
@@ -201,10 +172,8 @@ class RunningJob:
             TransactionEnded: :meth:`transaction` has settled this run already.
         """
         self._refuse_settled()
-        claim = self.claim
-        named = {name: value for name, value in options.items() if value is not None}
-        inherited = {"priority": claim.priority, "actor": claim.actor, "tenant_id": claim.tenant_id, **named}
-        item = NewJob(kind_or_payload, payload, parent_id=claim.id, **inherited)  # type: ignore[arg-type]
+        inherited: Any = self._inherit(options)
+        item = NewJob(kind_or_payload, payload, parent_id=self.claim.id, **inherited)
         self.follow_ups = (*self.follow_ups, self._jobs.draft(item))
 
     @contextmanager
@@ -226,6 +195,12 @@ class RunningJob:
         self._refuse_settled()
         with self._jobs.finish(self.claim, lambda: self.follow_ups, self._note) as transaction:
             yield transaction
+
+    def _inherit(self, options: ChildOptions) -> dict[str, object]:
+        """Return the options of a child: what was named, else actor, tenant and priority of this job."""
+        claim = self.claim
+        named = {name: value for name, value in options.items() if value is not None}
+        return {"priority": claim.priority, "actor": claim.actor, "tenant_id": claim.tenant_id, **named}
 
     def _note(self, settled: Settled | None) -> None:
         self.settled = settled
