@@ -1,6 +1,6 @@
 """The job queue: one database with all its verbs."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any, ParamSpec, TypeVar, Unpack, overload
 
@@ -11,7 +11,6 @@ from jobq.gate import Gate
 from jobq.handler import Handler, HandlerOptions
 from jobq.handlers import Handlers
 from jobq.leasing import Leasing
-from jobq.model.lease import Claim, ClaimRequest, Settled, Settlement
 from jobq.producing import Producing
 from jobq.schedules import Schedules
 
@@ -50,26 +49,6 @@ class JobQueue(Finishing, Producing, Administration, Leasing, Doctor):
     def schedules(self) -> Schedules:
         """The schedules in the database, and the verbs about them."""
         return Schedules(self)
-
-    def claim(self, request: ClaimRequest) -> list[Claim]:
-        """Take jobs for worker threads, unsynced: what a power cut undoes, a lease's end would undo as well."""
-        claims = self.store.claim(request, durable=False)
-        self.deliver()
-        return claims
-
-    def settle(self, settlements: Sequence[Settlement]) -> list[Settled]:
-        """Write the ends of worker threads' runs, unsynced: what a power cut undoes runs once more."""
-        settled = self.store.settle(settlements, durable=False)
-        self.deliver()
-        return settled
-
-    def settle_and_claim(
-        self, settlements: Sequence[Settlement], request: ClaimRequest
-    ) -> tuple[list[Settled], list[Claim]]:
-        """Do both in one transaction, unsynced."""
-        done = self.store.settle_and_claim(settlements, request, durable=False)
-        self.deliver()
-        return done
 
     def attach(self, *registries: Handlers) -> None:
         """Take in the handlers of these registries, present and future ones.

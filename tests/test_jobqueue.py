@@ -1,4 +1,4 @@
-"""The job queue as a whole: B17 through its verbs, its raw verbs for runners, its decorator and its gates."""
+"""The job queue as a whole: B17 through its verbs, its decorator and its gates."""
 
 import threading
 from collections.abc import Callable
@@ -10,13 +10,9 @@ import pytest
 
 import jobq
 from jobq import Config, ConfigError, Handlers, JobQueue, JobState, JobStateChanged
-from jobq.model.effects import Verdict
-from jobq.model.lease import ClaimRequest, Settlement
-from jobq.model.outcome import Succeeded
 from tests.conftest import PATIENCE
 
 Again = Callable[..., JobQueue]
-REQUEST = ClaimRequest(workers=("w",), lease_length=60.0)
 
 
 def test_job_decorates_and_the_handler_enqueues_here(jobs: JobQueue) -> None:
@@ -48,30 +44,6 @@ def test_gate_is_made_once_with_its_permits(jobs: JobQueue) -> None:
     assert (gate.permits, gate.free, jobs.gate("gpu", permits=0).permits) == (2, 2, 1)
     with pytest.raises(ConfigError):
         jobs.gate("llm", permits=3)
-
-
-def test_claim_and_settle_tell_the_bus(jobs: JobQueue, events: list[JobStateChanged]) -> None:
-    """Each raw verb delivers what it did before it returns."""
-    made = jobs.enqueue("mail")
-
-    (claim,) = jobs.claim(REQUEST)
-    running = len(events)
-    (settled,) = jobs.settle([Settlement(claim.id, claim.token, Succeeded())])
-
-    assert (made.id, settled.verdict, running) == (claim.id, Verdict.SUCCEEDED, 2)
-    assert [event.state for event in events] == [JobState.QUEUED, JobState.RUNNING, JobState.SUCCEEDED]
-
-
-def test_settle_and_claim_does_both(jobs: JobQueue, events: list[JobStateChanged]) -> None:
-    """In one call, told in order: the end of the one before the start of the other."""
-    jobs.enqueue("mail")
-    jobs.enqueue("mail")
-    (claim,) = jobs.claim(REQUEST)
-
-    (settled,), (following,) = jobs.settle_and_claim([Settlement(claim.id, claim.token, Succeeded())], REQUEST)
-
-    assert (settled.job_id, following.id != claim.id) == (claim.id, True)
-    assert [event.state for event in events[-2:]] == [JobState.SUCCEEDED, JobState.RUNNING]
 
 
 def test_b17_rolled_back_enqueue_leaves_its_key_to_the_next(jobs: JobQueue, open_again: Again) -> None:

@@ -28,7 +28,7 @@ def take(jobs: jobq.JobQueue, parts: Parts, count: int) -> Hand:
     parts.exchange.observe()
     request = ClaimRequest(("w",), 60.0, jobs.handlers.kinds(), None, count)
     jobs.register()
-    hand = Hand(jobs.claim(request), claimed_at=jobs.clock.monotonic())
+    hand = Hand(jobs.store.claim(request, durable=False), claimed_at=jobs.clock.monotonic())
     parts.held.add(hand)
     parts.overseer.watch(hand)
     return hand
