@@ -13,7 +13,7 @@ from jobq.model.duration import Duration, to_seconds
 from jobq.model.entries import MOST_ENTRIES, Entry
 from jobq.model.instant import EPOCH, require_aware
 from jobq.model.schedule import CatchUp
-from jobq.model.scheduled import MOST_CATCH_UP, timing_of
+from jobq.model.scheduled import MOST_CATCH_UP, RuleOptions, timing_of
 from jobq.model.zones import load_zone
 from jobq.newjob import NewJob
 
@@ -51,23 +51,11 @@ class ScheduleOptions(TypedDict, total=False):
 
 
 @attrs.frozen(kw_only=True)
-class Declaration:
-    """A schedule whose own options were checked; its entries are checked against the kinds when it is added."""
+class Declaration(RuleOptions):
+    """A schedule as it was said; its entries are checked against the kinds when it is added."""
 
-    name: str
-    cron: str | None
-    every: float | None
-    tz: str
-    anchor: datetime | None
-    catch_up: CatchUp
-    max_catch_up: int
-    jitter: float
-    queue: str | None
-    priority: int | None
     #: What each slot enqueues, with the name of the entry where it has one.
     entries: tuple[tuple[NewJob, str | None], ...]
-    #: The module that register_module() found it in.
-    module: str | None = None
 
 
 def declare_as(verb: str, name: str, options: Mapping[str, Any]) -> Declaration:

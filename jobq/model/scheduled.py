@@ -21,8 +21,8 @@ _FIRST = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @attrs.frozen(kw_only=True)
-class Rule:
-    """What is stored of a schedule when it is added; every part of it was checked."""
+class RuleOptions:
+    """What is said of a schedule besides its entries; every part of it was checked."""
 
     name: str
     cron: str | None
@@ -37,10 +37,16 @@ class Rule:
     jitter: float
     queue: str | None
     priority: int | None
+    #: The module that declares it; None where it was added by hand.
+    module: str | None = None
+
+
+@attrs.frozen(kw_only=True)
+class Rule(RuleOptions):
+    """What is stored of a schedule when it is added."""
+
     #: The entries as JSON text; :func:`jobq.model.entries.read_entries` reads it.
     entries: str
-    #: The module that declares it; None where it was added by hand.
-    module: str | None
 
 
 @attrs.frozen(kw_only=True)

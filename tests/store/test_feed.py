@@ -8,6 +8,7 @@ import pytest
 from jobq.errors import DedupeConflict
 from jobq.model.events import Change
 from jobq.model.job import JobState
+from jobq.model.lease import Settlement
 from jobq.model.outcome import Failed, Postponed, Released, Succeeded
 from tests.store.bench import LEASE, Workbench, draft, request
 
@@ -85,6 +86,17 @@ def test_a_reclaim_is_told_before_the_claim_that_made_it(bench: Workbench) -> No
     told(bench)
     bench.claim()
     assert told(bench) == [(RUNNING, JobState.FAILED, 1), (QUEUED, RUNNING, 1)]
+
+
+def test_a_settle_is_told_before_the_claim_of_the_same_transaction(bench: Workbench) -> None:
+    """The end of the one before the start of the other."""
+    claim, following = bench.start(), bench.enqueue()
+    told(bench)
+    settled, claims = bench.store.settle_and_claim(
+        [Settlement(claim.id, claim.token, Succeeded())], request(), durable=False
+    )
+    assert ([one.job_id for one in settled], [one.id for one in claims]) == ([claim.id], [following])
+    assert told(bench) == [(RUNNING, JobState.SUCCEEDED, 1), (QUEUED, RUNNING, 1)]
 
 
 def test_the_feed_is_in_the_order_of_the_commits(bench: Workbench) -> None:
