@@ -90,7 +90,10 @@ def _formatted(event: str, args: tuple[object, ...]) -> str:
 
 
 def _shown(value: object) -> str:
-    return value.isoformat(timespec="milliseconds") if isinstance(value, datetime) else repr(value)
+    if isinstance(value, datetime):
+        return value.isoformat(timespec="milliseconds")
+    # str() first: a word of ours is shown as the text it stands for, not as a member of its class.
+    return repr(str(value)) if isinstance(value, str) else repr(value)
 
 
 def get_logger(name: str) -> Logger:

@@ -69,3 +69,4 @@ def test_expired_lease_is_logged_by_whoever_takes_it_back(
     (line,) = lines(caplog, "jobq.lease.expired")
     assert (line["job_id"], line["worker"], line["attempt"]) == (made.id, "gone", 1)
     assert line["verdict"] == ("failed" if attempts == 1 else "retried")
+    assert f"verdict='{line['verdict']!s}'" in caplog.text
