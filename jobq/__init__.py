@@ -52,6 +52,7 @@ from jobq.model.entries import Entry
 from jobq.model.events import (
     Event,
     HealthChanged,
+    JobProgressed,
     JobStateChanged,
     JobStuck,
     QueueStateChanged,
@@ -126,6 +127,7 @@ __all__ = [
     "JobCancelled",
     "JobInfo",
     "JobNotFound",
+    "JobProgressed",
     "JobQueue",
     "JobState",
     "JobStateChanged",

@@ -62,11 +62,25 @@ def check_text(value: object, *, argument: str) -> str:
     raise ArgumentError(argument, "text of 1 to 10,000 characters is needed", fix="Use None for none.")
 
 
+def check_string(value: object, *, argument: str) -> str:
+    """Return any text; what cannot be stored in it is replaced where it is cleaned."""
+    if isinstance(value, str):
+        return value
+    raise ArgumentError(argument, f"text is needed, not a {type(value).__name__}")
+
+
 def check_int(value: object, *, argument: str, least: int, most: int = MOST) -> int:
     """Return a whole number within its bounds; a bool is none."""
     if isinstance(value, int) and not isinstance(value, bool) and least <= value <= most:
         return int(value)
     raise ArgumentError(argument, f"a whole number from {least:,} to {most:,} is needed")
+
+
+def check_amount(value: object, *, argument: str) -> float:
+    """Return a number that counts something: finite, at least 0, at most 2**53, which is exact in JSON everywhere."""
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 2**53:
+        return value
+    raise ArgumentError(argument, "a finite number of at least 0 is needed")
 
 
 def check_priority(value: object) -> int:

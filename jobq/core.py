@@ -1,5 +1,6 @@
 """What every part of a job queue stands on: its store, its registrations, and the delivery of what happened."""
 
+from jobq.arguments import check_string
 from jobq.blocks import Blocks
 from jobq.bus import Bus
 from jobq.clock import Clock
@@ -76,9 +77,7 @@ class Core:
 
     def clean(self, text: str, *, argument: str) -> str:
         """Return a text for people as it is stored: redacted first, then cut to 500 characters."""
-        if not isinstance(text, str):
-            raise ArgumentError(argument, f"text is needed, not a {type(text).__name__}")
-        return clean(text, self.redactor)
+        return clean(check_string(text, argument=argument), self.redactor)
 
     def deliver(self) -> None:
         """Tell the bus' listeners what the store has done; every verb ends with it."""

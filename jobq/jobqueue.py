@@ -11,6 +11,7 @@ from jobq.gate import Gate
 from jobq.handler import Handler, HandlerOptions
 from jobq.handlers import Handlers
 from jobq.leasing import Leasing
+from jobq.observing import Observing
 from jobq.producing import Producing
 from jobq.schedules import Schedules
 
@@ -18,7 +19,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class JobQueue(Finishing, Producing, Administration, Leasing, Doctor):
+class JobQueue(Finishing, Producing, Administration, Leasing, Observing, Doctor):
     """One database and its verbs, as :func:`jobq.open` returns it; safe to use from any thread.
 
     It produces and administers; :class:`jobq.Runner` consumes. It starts no thread. It may be left open over a fork:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, NoReturn
 
+from jobq.blocks import Blocks
 from jobq.cancellation import CancelToken
 from jobq.clock import Clock
 from jobq.errors import ArgumentError, NoQueueInstalled
@@ -13,6 +14,7 @@ from jobq.model.duration import Duration, to_seconds
 from jobq.model.instant import require_aware, shift
 from jobq.model.job import DEFAULT_ATTEMPTS, DEFAULT_QUEUE, JSON, Actor, Priority
 from jobq.model.lease import Claim
+from jobq.model.progress import Progress
 from jobq.runtime.context import Host, RunningJob
 
 _MICROSECOND = timedelta(microseconds=1)
@@ -118,17 +120,26 @@ def running_job(
         catch_up=catch_up,
     )
     limit = None if time_limit is None else to_seconds(time_limit, argument="time_limit")
-    token = CancelToken(FakeClock() if clock is None else clock, time_limit=limit)
-    return RunningJob(claim, jobs=_NoQueue(kind) if jobs is None else jobs, cancel_token=token, delegates=delegates)
+    time = FakeClock() if clock is None else clock
+    host = _NoQueue(kind, time) if jobs is None else jobs
+    return RunningJob(claim, jobs=host, cancel_token=CancelToken(time, time_limit=limit), delegates=delegates)
 
 
 class _NoQueue:
     """Stands where a job queue would be."""
 
-    def __init__(self, kind: str) -> None:
+    def __init__(self, kind: str, clock: Clock) -> None:
+        self.clock = clock
+        self.blocks = Blocks()
         self._kind = kind
 
     def enqueue(self, *arguments: object, **options: object) -> NoReturn:
         raise NoQueueInstalled(self._kind, attached=0)
 
     draft = finish = enqueue
+
+    def report(self, claim: Claim, progress: Progress) -> bool:
+        return True
+
+    def deliver(self) -> None:
+        return

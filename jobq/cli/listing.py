@@ -70,9 +70,12 @@ def run_list(arguments: argparse.Namespace) -> int:
 
 
 def _row(job: Any, *, narrow: bool) -> tuple[object, ...]:
+    from jobq.cli.howfar import howfar  # start-up cost
+
     tries = f"{job.attempts}/{job.max_attempts}"
     when = job.finished_at or job.run_at
-    about = ": ".join(text for text in (job.subject, job.last_error) if text) or None
+    far = howfar(job.progress) if job.state == "running" else None
+    about = ": ".join(text for text in (job.subject, far, job.last_error) if text) or None
     rest = (tries, _short(when)) if narrow else (job.priority, tries, when)
     return (job.id, job.kind, job.queue, job.state, *rest, about)
 
@@ -110,11 +113,16 @@ def run_show(arguments: argparse.Namespace) -> int:
 
 def _filled(value: Any, *names: str) -> list[tuple[str, Any]]:
     """Return the columns that say something, all unless some are named; the payload does also when it is null."""
-    from jobq.cli.output import code  # start-up cost
-
     pairs = ((name, getattr(value, name)) for name in names or [field.name for field in value.__attrs_attrs__])
     return [
-        (name, code(item) if name in _CODES else item)
-        for name, item in pairs
-        if name == "payload" or (item is not None and item != {})
+        (name, _shown(name, item)) for name, item in pairs if name == "payload" or (item is not None and item != {})
     ]
+
+
+def _shown(name: str, item: Any) -> Any:
+    from jobq.cli.howfar import howfar  # start-up cost
+    from jobq.cli.output import code
+
+    if name == "progress":
+        return howfar(item) or item
+    return code(item) if name in _CODES else item

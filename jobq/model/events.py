@@ -60,6 +60,21 @@ class JobStateChanged(Event):
 
 
 @attrs.frozen(kw_only=True)
+class JobProgressed(Event):
+    """A handler said how far it is; told when it was written to the job's row, so not for every call."""
+
+    job_id: int
+    kind: str
+    queue: str
+    attempt: int
+    done: float
+    total: float | None
+    #: What the handler wrote for people, redacted, at most 500 characters.
+    note: str | None
+    at: datetime
+
+
+@attrs.frozen(kw_only=True)
 class JobStuck(Event):
     """A handler went on for five seconds after its run budget was over; a thread cannot be killed."""
 

@@ -1,24 +1,27 @@
 """What a handler sees of the run it is in."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from datetime import datetime
 from typing import Any, Protocol, Unpack
 
-from jobq.cancellation import CancelToken
+from jobq.arguments import check_amount, check_string
+from jobq.cancellation import CancelReason, CancelToken
 from jobq.enqueued import Enqueued
 from jobq.errors import TransactionEnded
 from jobq.finishing import JobTransaction
 from jobq.handler import Producer
 from jobq.log import Logger, get_logger
 from jobq.model.draft import Draft
-from jobq.model.job import JSON, Actor
 from jobq.model.lease import Claim, Settled
-from jobq.model.payload import decode
+from jobq.model.progress import Progress
 from jobq.newjob import ChildOptions, NewJob
+from jobq.runtime import progress
+from jobq.runtime.facts import Facts, bindings
+
+logger = get_logger(__name__)
 
 
-class Host(Producer, Protocol):
+class Host(Producer, progress.Host, Protocol):
     """A job queue, as far as a run needs one."""
 
     def draft(self, item: NewJob) -> Draft:
@@ -32,10 +35,7 @@ class Host(Producer, Protocol):
         ...
 
 
-_NO_META: Mapping[str, JSON] = {}
-
-
-class RunningJob:
+class RunningJob(Facts):
     """One run of a job, as its handler gets it.
 
     The facts are those of the claim; they do not follow later changes of the row. Making one costs a microsecond:
@@ -43,12 +43,11 @@ class RunningJob:
     """
 
     __slots__ = (
-        "_jobs", "_log", "_meta", "cancel_token", "claim", "delegates", "error", "follow_ups", "settled",
+        "_jobs", "_log", "cancel_token", "delegates", "error", "follow_ups", "reporter", "settled",
     )  # fmt: skip
 
     def __init__(self, claim: Claim, *, jobs: Host, cancel_token: CancelToken, delegates: Any = None) -> None:
-        #: The raw columns of the claim.
-        self.claim = claim
+        super().__init__(claim)
         #: Asks the handler to stop.
         self.cancel_token = cancel_token
         #: What the host gave the runner.
@@ -59,86 +58,10 @@ class RunningJob:
         self.follow_ups: tuple[Draft, ...] = ()
         #: What the run ended as, once :meth:`transaction` has written it.
         self.settled: Settled | None = None
+        #: What writes the progress of this run; None where its handler tells none.
+        self.reporter: progress.Reporter | None = None
         self._jobs = jobs
-        self._meta: Mapping[str, JSON] | None = None
         self._log: Logger | None = None
-
-    @property
-    def id(self) -> int:
-        """The id of the job."""
-        return self.claim.id
-
-    @property
-    def kind(self) -> str:
-        """The kind of the job."""
-        return self.claim.kind
-
-    @property
-    def queue(self) -> str:
-        """The queue it was claimed from."""
-        return self.claim.queue
-
-    @property
-    def attempt(self) -> int:
-        """The number of this run, from 1."""
-        return self.claim.attempts
-
-    @property
-    def max_attempts(self) -> int:
-        """How many attempts the job has in all."""
-        return self.claim.max_attempts
-
-    @property
-    def deferrals(self) -> int:
-        """How often the job was deferred before."""
-        return self.claim.deferrals
-
-    @property
-    def priority(self) -> int:
-        """The priority of the job."""
-        return self.claim.priority
-
-    @property
-    def parent_id(self) -> int | None:
-        """The id of the job that enqueued this one."""
-        return self.claim.parent_id
-
-    @property
-    def actor(self) -> Actor:
-        """Who asked for the job."""
-        return Actor(self.claim.actor)
-
-    @property
-    def tenant_id(self) -> str | None:
-        """The tenant the job belongs to."""
-        return self.claim.tenant_id
-
-    @property
-    def subject(self) -> str | None:
-        """What the job is about."""
-        return self.claim.subject
-
-    @property
-    def meta(self) -> Mapping[str, JSON]:
-        """What the enqueuer sent along beside the payload; empty where it sent nothing."""
-        if self._meta is None:
-            self._meta = decode(self.claim.meta) if self.claim.meta else _NO_META
-        return self._meta
-
-    @property
-    def slot(self) -> datetime | None:
-        """The due instant of the schedule that made this job; None where none did."""
-        return self.claim.slot
-
-    @property
-    def catch_up(self) -> bool:
-        """Whether that instant was missed when the job was made, or stands for others that were."""
-        return self.claim.catch_up
-
-    @property
-    def last_error(self) -> str | None:
-        """How the run before this one ended, redacted."""
-        return self.claim.last_error
 
     @property
     def log(self) -> Logger:
@@ -146,6 +69,28 @@ class RunningJob:
         if self._log is None:
             self._log = get_logger("jobq.handler").bind(**bindings(self.claim))
         return self._log
+
+    def progress(self, done: float, total: float | None = None, note: str | None = None) -> None:
+        """Say how far this run is: the job's row keeps the newest word, and the bus tells :class:`JobProgressed`.
+
+        Call it as often as you like. The first word is written at once, as is the first with ``done`` at ``total``,
+        else one each half second; what is left is written a second or two later, or when the run ends. ``note`` is for
+        people, redacted, then cut to 500 characters. What is said in a ``job.transaction()`` is committed with it, what
+        is said in a ``jobs.transaction()`` is written after it. Nothing is synced, and a database in trouble gets it
+        later. A run that has lost its lease writes nothing, and its cancel token says so. The next attempt starts
+        without.
+
+        Raises:
+            ArgumentError: a number is negative, or none; the note is no text.
+        """
+        word = Progress(
+            check_amount(done, argument="done"),
+            None if total is None else check_amount(total, argument="total"),
+            None if note is None else check_string(note, argument="note"),
+        )
+        if self.reporter is None:
+            self.reporter = progress.Reporter(self.claim, jobs=self._jobs, on_lost=self._lose)
+        self.reporter.tell(word)
 
     def enqueue(
         self, kind_or_payload: Any, payload: Any = None, *, join: bool = True, **options: Unpack[ChildOptions]
@@ -195,6 +140,8 @@ class RunningJob:
         self._refuse_settled()
         with self._jobs.finish(self.claim, lambda: self.follow_ups, self._note) as transaction:
             yield transaction
+            if self.reporter is not None:
+                self.reporter.join()
 
     def _inherit(self, options: ChildOptions) -> dict[str, object]:
         """Return the options of a child: what was named, else actor, tenant and priority of this job."""
@@ -204,18 +151,14 @@ class RunningJob:
 
     def _note(self, settled: Settled | None) -> None:
         self.settled = settled
+        if settled is None and self.reporter is not None:
+            self.reporter.forget()
+
+    def _lose(self) -> None:
+        # A run that has settled itself has lost nothing.
+        if self.settled is None and self.cancel_token.request(CancelReason.LEASE_LOST):
+            logger.warning("jobq.lease.lost", **bindings(self.claim))
 
     def _refuse_settled(self) -> None:
         if self.settled is not None:
             raise TransactionEnded("it has settled this run already")
-
-
-def bindings(claim: Claim) -> dict[str, object]:
-    """Return what every log line about a run carries."""
-    return {
-        "job_id": claim.id,
-        "kind": claim.kind,
-        "queue": claim.queue,
-        "attempt": claim.attempts,
-        "worker": claim.worker,
-    }

@@ -14,7 +14,8 @@ from jobq.log import get_logger
 from jobq.model.outcome import Outcome, Succeeded
 from jobq.model.payload import decode
 from jobq.model.redact import Redactor
-from jobq.runtime.context import RunningJob, bindings
+from jobq.runtime.context import RunningJob
+from jobq.runtime.facts import bindings
 
 #: Entered around each run: a Flask app context, a database session.
 Around = Callable[[], AbstractContextManager[Any]]

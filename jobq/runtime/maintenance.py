@@ -2,6 +2,7 @@
 
 from jobq.jobqueue import JobQueue
 from jobq.runtime.exchange import Exchange
+from jobq.runtime.held import Held
 from jobq.runtime.service import Service
 from jobq.runtime.sleepguard import SleepGuard
 from jobq.runtime.trouble import Trouble
@@ -11,13 +12,14 @@ EVERY, CHECKPOINT_EVERY = 1.0, 30.0
 
 
 class Maintenance(Service):
-    """Watches the clocks, takes back expired leases, keeps the files small."""
+    """Watches the clocks, takes back expired leases, keeps the files small, writes the progress that waits."""
 
     name = "maintenance"
 
-    def __init__(self, jobs: JobQueue, *, exchange: Exchange, guard: SleepGuard, trouble: Trouble) -> None:
+    def __init__(self, jobs: JobQueue, *, held: Held, exchange: Exchange, guard: SleepGuard, trouble: Trouble) -> None:
         super().__init__(clock=jobs.clock, trouble=trouble)
         self._jobs = jobs
+        self._held = held
         self._exchange = exchange
         self._guard = guard
         self._checkpoint_at = jobs.clock.monotonic() + CHECKPOINT_EVERY
@@ -33,6 +35,14 @@ class Maintenance(Service):
             self._checkpoint_at = now + CHECKPOINT_EVERY
             self._jobs.store.checkpoint()
         self._guard.expect(self.pause())
+        self._write_progress()
+
+    def _write_progress(self) -> None:
+        waiting = [job.reporter for job in self._held.running() if job.reporter is not None and job.reporter.due]
+        for reporter in waiting:
+            reporter.flush()
+        if waiting:
+            self._exchange.announce()
 
     def pause(self) -> float:
         """Return the seconds between two ticks."""

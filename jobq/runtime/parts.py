@@ -67,7 +67,7 @@ class Parts:
             trouble=trouble,
             tell=herald.tell,
         )
-        self.maintenance = Maintenance(jobs, exchange=exchange, guard=guard, trouble=trouble)
+        self.maintenance = Maintenance(jobs, held=held, exchange=exchange, guard=guard, trouble=trouble)
         self.watch = Watch(jobs, held=held, exchange=exchange, trouble=trouble)
         self.scheduler = Scheduler(jobs, leader=leader or SoleLeader(), trouble=trouble)
         self.bench = Bench(

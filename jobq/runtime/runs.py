@@ -48,5 +48,7 @@ class Runs:
             outcome = Released() if handler is None else self._executor.run(job, handler)
         finally:
             self._permits.release(claim)
+        if job.reporter is not None and job.settled is None:
+            job.reporter.flush()
         follow_ups = job.follow_ups if isinstance(outcome, Succeeded) else ()
         return Ended(claim, outcome, self._jobs.clock.monotonic() - token.started, follow_ups, job.settled)

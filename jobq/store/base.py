@@ -115,6 +115,12 @@ class Store(ScheduleStore, HostStore, Protocol):
     ) -> tuple[list[Settled], list[Claim]]:
         """Do both in one transaction: the price of a queue is the transaction."""
 
+    def report(self, job_id: int, token: str, progress: str) -> bool:
+        """Keep how far a run is, as JSON, on its job's row; not durable. False, and nothing written, for an old token.
+
+        The next claim of the job clears it, as does a requeue.
+        """
+
     def extend(self, leases: Sequence[tuple[int, str]], *, length: float | None = None, durable: bool) -> list[Beat]:
         """Renew each lease (job id, token) for ``length`` seconds from now, or for its own length.
 

@@ -33,7 +33,8 @@ ORDER BY run_at, id LIMIT ?
 
 START = """
 UPDATE jobq_job
-SET state = 'running', attempts = ?, worker = ?, token = ?, lease_until = ?, lease_length = ?, started_at = ?
+SET state = 'running', attempts = ?, worker = ?, token = ?, lease_until = ?, lease_length = ?, started_at = ?,
+    progress = NULL
 WHERE id = ? AND state = 'queued'
 """
 

@@ -20,6 +20,7 @@ from jobq.store.sqlite import (
     examine,
     lanes,
     lookup,
+    progress,
     queues,
     requeue,
     reschedule,
@@ -67,6 +68,10 @@ class SqliteStore(SqliteSchedules):
         settled, claims, expiries = self._write(both, durable=durable)
         settle.tell(expiries)
         return settled, claims
+
+    def report(self, job_id: int, token: str, progress_: str) -> bool:
+        """Keep how far a run is."""
+        return self._write(lambda conn, _: progress.report(conn, job_id, token, progress_), durable=False)
 
     def extend(self, leases: Sequence[tuple[int, str]], *, length: float | None = None, durable: bool) -> list[Beat]:
         """Renew leases."""
