@@ -8,6 +8,7 @@ from jobq.enqueued import Enqueued
 from jobq.errors import (
     ArgumentError,
     ConfigError,
+    ConfigFileError,
     CronError,
     DedupeConflict,
     Deferred,
@@ -102,6 +103,7 @@ __all__ = [
     "Codec",
     "Config",
     "ConfigError",
+    "ConfigFileError",
     "Counts",
     "Cron",
     "CronError",

@@ -1,5 +1,6 @@
 """The configuration of a job queue: one frozen value, checked when it is made."""
 
+import os
 from collections.abc import Callable, Mapping
 from functools import partial
 from types import MappingProxyType
@@ -10,28 +11,34 @@ import attrs
 from jobq.arguments import MOST, SHORTEST_LEASE, check_int, check_kind, check_queue, check_word
 from jobq.errors import ArgumentError, ConfigError
 from jobq.model.duration import Duration, to_seconds
+from jobq.model.nearest import suggestion
 from jobq.model.retry import RetryPolicy
+from jobq.settings import Settings, setting
 from jobq.store.base import Durability
 
 MEBIBYTE = 1024 * 1024
 #: The largest cap, and the largest limit of a payload in bytes.
 MOST_RUNNING, MOST_BYTES = 1_000_000, 512 * MEBIBYTE
+#: The longest duration in seconds, some thirty years.
+LONGEST = 1e9
+_DURATION = 'Use seconds, or text such as "500ms", "90s" or "1h30m".'
 
 T = TypeVar("T")
 
 
-def _checked(key: str, check: Callable[[], T]) -> T:
+def _checked(key: str, check: Callable[[], T], *, fix: str | None = None) -> T:
     """Return what a check returns; its refusal becomes one that names the key of the configuration."""
     try:
         return check()
     except ArgumentError as error:
-        raise ConfigError(f"{key}: {error.problem}", fix=error.fix) from None
+        raise ConfigError(f"{key}: {error.problem}", fix=fix) from None
 
 
-def _seconds(key: str, value: Duration, *, least: float, most: float = 1e9) -> float:
-    seconds = _checked(key, lambda: to_seconds(value, argument=key))
+def _seconds(key: str, value: Duration, *, least: float, most: float = LONGEST) -> float:
+    seconds = _checked(key, lambda: to_seconds(value, argument=key), fix=_DURATION)
     if not least <= seconds <= most:
-        raise ConfigError(f"{key}: a duration from {least:g} s to {most:g} s is needed")
+        upper = "" if most == LONGEST else f" and at most {most:g} s"
+        raise ConfigError(f"{key}: a duration of at least {least:g} s{upper} is needed", fix=_DURATION)
     return seconds
 
 
@@ -40,7 +47,8 @@ def _whole(key: str, value: object, *, least: int, most: int) -> int:
 
 
 def _durability(value: str) -> Durability:
-    return _checked("durability", lambda: check_word(value, Durability, argument="durability"))
+    fix = suggestion(str(value), Durability)
+    return _checked("durability", lambda: check_word(value, Durability, argument="durability"), fix=fix)
 
 
 def _lease(value: Duration) -> float:
@@ -109,44 +117,98 @@ def _queues(value: "Mapping[str, QueueConfig]") -> "Mapping[str, QueueConfig]":
 
 
 @attrs.frozen(kw_only=True)
-class QueueConfig:
+class QueueConfig(Settings):
     """The configuration of one queue."""
 
-    #: Worker threads in each runner; None leaves it at 2 for ``default`` and 1 for others. 0 serves it elsewhere.
-    workers: int | None = attrs.field(default=None, converter=_workers)
+    workers: int | None = attrs.field(
+        default=None,
+        converter=_workers,
+        metadata=setting("worker threads in each runner; 2 for `default` and 1 for others, 0 serves it elsewhere"),
+    )
 
 
 @attrs.frozen(kw_only=True)
-class Config:
+class Config(Settings):
     """The configuration of one job queue object; every bad value raises ConfigError that names its key.
 
     Durations are given as seconds, timedeltas or text and kept as seconds.
     """
 
-    #: How long a claim holds a job unless it is renewed; at least 0.1 s.
-    lease: float = attrs.field(default=60.0, converter=_lease)
-    #: Attempts of a job whose kind and enqueue name none; None leaves it to the kind's row, else 5.
-    max_attempts: int | None = attrs.field(default=None, converter=_max_attempts)
-    #: The retry delays of a kind that names no policy: ``backoff_base`` doubles with each failure up to the maximum.
-    backoff_base: float = attrs.field(default=5.0, converter=_backoff_base)
-    backoff_max: float = attrs.field(default=3_600.0, converter=_backoff_max)
-    backoff_jitter: float = attrs.field(default=0.1, converter=_backoff_jitter)
-    #: Caps by kind, which win over those that handlers declare.
-    kind_limits: Mapping[str, int] = attrs.field(factory=dict, converter=_limits)
-    #: How long a stopping runner lets its handlers go on.
-    grace: float = attrs.field(default=30.0, converter=_grace)
-    payload_max_bytes: int = attrs.field(default=MEBIBYTE, converter=_payload_max_bytes)
-    result_max_bytes: int = attrs.field(default=MEBIBYTE, converter=_result_max_bytes)
-    #: "full", "balanced" or "relaxed": which commits are synced.
-    durability: Durability = attrs.field(default=Durability.BALANCED, converter=_durability)
-    #: How long a verb waits for another process's write lock.
-    busy_timeout: float = attrs.field(default=5.0, converter=_busy_timeout)
-    #: The longest pause between two looks at the change counter, by runners and by ``wait``.
-    poll: float = attrs.field(default=0.05, converter=_poll)
-    #: The most jobs that a worker thread claims at once; 1 turns hands off.
-    hand: int = attrs.field(default=32, converter=_hand)
-    #: The queues that have a configuration of their own, by name.
-    queues: Mapping[str, QueueConfig] = attrs.field(factory=dict, converter=_queues)
+    lease: float = attrs.field(
+        default=60.0,
+        converter=_lease,
+        metadata=setting("how long a claim holds a job; renewed every third of it", unit="s"),
+    )
+    max_attempts: int | None = attrs.field(
+        default=None,
+        converter=_max_attempts,
+        metadata=setting("attempts of a job whose kind names none; without it the kind's row says, else 5"),
+    )
+    backoff_base: float = attrs.field(
+        default=5.0,
+        converter=_backoff_base,
+        metadata=setting("first delay of a kind without a retry policy; it doubles with each failure", unit="s"),
+    )
+    backoff_max: float = attrs.field(
+        default=3_600.0, converter=_backoff_max, metadata=setting("its longest delay", unit="s")
+    )
+    backoff_jitter: float = attrs.field(
+        default=0.1,
+        converter=_backoff_jitter,
+        metadata=setting("the fraction by which its delays may be shortened at random"),
+    )
+    kind_limits: Mapping[str, int] = attrs.field(
+        factory=dict, converter=_limits, metadata=setting("caps by kind; they win over those that handlers declare")
+    )
+    grace: float = attrs.field(
+        default=30.0, converter=_grace, metadata=setting("how long a stopping runner lets handlers go on", unit="s")
+    )
+    payload_max_bytes: int = attrs.field(
+        default=MEBIBYTE, converter=_payload_max_bytes, metadata=setting("largest encoded payload", unit="bytes")
+    )
+    result_max_bytes: int = attrs.field(
+        default=MEBIBYTE, converter=_result_max_bytes, metadata=setting("largest encoded result", unit="bytes")
+    )
+    durability: Durability = attrs.field(
+        default=Durability.BALANCED,
+        converter=_durability,
+        metadata=setting("which commits are synced to the disk: full, balanced or relaxed"),
+    )
+    busy_timeout: float = attrs.field(
+        default=5.0,
+        converter=_busy_timeout,
+        metadata=setting("how long a verb waits for another process's write lock", unit="s"),
+    )
+    poll: float = attrs.field(
+        default=0.05,
+        converter=_poll,
+        metadata=setting("longest pause between two looks at the file's change counter", unit="s"),
+    )
+    hand: int = attrs.field(
+        default=32,
+        converter=_hand,
+        metadata=setting("most jobs that a worker thread claims at once; 1 turns hands off"),
+    )
+    queues: Mapping[str, QueueConfig] = attrs.field(
+        factory=dict,
+        converter=_queues,
+        metadata=setting("the queues that have a configuration of their own", section="queues", table=QueueConfig),
+    )
+
+    @classmethod
+    def from_toml(cls, path: str | os.PathLike[str], *, environ: Mapping[str, str] | None = None) -> "Config":
+        """Return the configuration in a TOML file; with ``environ`` its variables win over the file.
+
+        Sections and keys are those of the README's table, ``jobq config check FILE`` shows what is read.
+
+        Raises:
+            ConfigFileError: the file cannot be read, is no TOML, or says something that is not known or not allowed;
+                it names the line and the nearest known word.
+            ConfigError: a variable does.
+        """
+        from jobq import configfile  # start-up cost: most programs have no file
+
+        return configfile.load(cls, path=path, environ=environ or {}).value()
 
     @property
     def retry(self) -> RetryPolicy:

@@ -1,5 +1,6 @@
 """The configuration."""
 
+import copy
 from collections.abc import Callable
 from datetime import timedelta
 
@@ -73,3 +74,20 @@ def test_config_refuses_and_names_the_key(key: str, make: Callable[[], object]) 
         make()
 
     assert str(raised.value).startswith(f"{key}: ")
+
+
+@pytest.mark.parametrize(("kind", "near"), [(Config, "lease"), (QueueConfig, "workers")])
+def test_unknown_keyword_names_the_nearest(kind: Callable[..., object], near: str) -> None:
+    """As an unknown key of a file does."""
+    with pytest.raises(ConfigError) as raised:
+        kind(**{f"{near}x": 1})
+
+    assert str(raised.value) == f"{near}x: {kind.__name__} has no such setting"  # type: ignore[attr-defined]
+    assert raised.value.fix == f"Did you mean {near}?"
+
+
+def test_config_can_be_copied_and_evolved() -> None:
+    """It is a plain frozen value."""
+    config = Config(lease=5)
+
+    assert copy.copy(config) == config == attrs.evolve(Config(), lease=5)

@@ -16,7 +16,10 @@ EXTRAS = {"cattrs", "rich", "shtab"}
 #: In the standard library, but not on every system.
 PLATFORM = {"fcntl"}
 #: Files that may import inside functions to keep start-up cheap.
-LAZY = ("jobq.cli", "jobq.pytest_plugin", "jobq.__main__", "jobq.examples", "jobq.store.sqlite.inherited")
+LAZY = (
+    *("jobq.cli", "jobq.pytest_plugin", "jobq.__main__", "jobq.examples", "jobq.store.sqlite.inherited"),
+    *("jobq.config", "jobq.model.nearest"),
+)
 
 
 def name_of(path: Path) -> str:

@@ -21,7 +21,9 @@ from jobq.cli.exits import Exit
 from jobq.cli.parser import build_parser
 from jobq.declaring import ScheduleOptions
 from jobq.handler import HandlerOptions
+from jobq.model.duration import to_seconds
 from jobq.newjob import EnqueueOptions
+from jobq.settings import Setting, settings_of
 
 ROOT = Path(__file__).resolve().parents[1]
 TEXT = (ROOT / "README.rst").read_text(encoding="utf-8")
@@ -155,9 +157,54 @@ def test_every_command_and_option_is_listed(document: docutils.nodes.document) -
     assert len(rows) == len(list(_verbs(build_parser(), "jobq")))
 
 
-def test_every_configuration_key_is_listed(document: docutils.nodes.document) -> None:
-    """The table of configuration keys names each field of Config."""
-    assert _first_column(document, "config") == [field.name for field in attrs.fields(jobq.Config)]
+def _rows(document: docutils.nodes.document, name: str) -> list[list[str]]:
+    """Return the cells of the table with this class, without its heading."""
+    (table,) = (table for table in document.findall(docutils.nodes.table) if name in table["classes"])
+    (body,) = table.findall(docutils.nodes.tbody)
+    return [[cell.astext() for cell in row] for row in body.findall(docutils.nodes.row)]
+
+
+def _shown_default(setting: Setting) -> object:
+    """Return a default as the tables write it, or as what their text is read as."""
+    default = setting.field.default
+    return {} if isinstance(default, attrs.Factory) else default  # type: ignore[arg-type]
+
+
+def _read_default(text: str, setting: Setting) -> object:
+    if setting.unit == "s":
+        return to_seconds(text.replace(" ", ""), argument=setting.name)
+    if setting.unit == "bytes":
+        number, unit = text.split()
+        return int(number) * {"KiB": 2**10, "MiB": 2**20}[unit]
+    return text
+
+
+def test_every_setting_is_listed(document: docutils.nodes.document) -> None:
+    """The table names each field of Config with its section and its default."""
+    rows = _rows(document, "config")
+    settings = settings_of(jobq.Config)
+    assert [(name, section) for name, section, *_ in rows] == [
+        (one.key if one.key == name else f"{name} ({one.key})", f"[{one.section}]") for name, one in settings.items()
+    ]
+    for (_, _, default, _), one in zip(rows, settings.values(), strict=True):
+        read, wanted = _read_default(default, one), _shown_default(one)
+        assert read == (wanted if isinstance(read, int | float) else str(wanted)), one.name
+
+
+def test_every_setting_of_a_queue_is_listed(document: docutils.nodes.document) -> None:
+    """The table names each field of QueueConfig with its default."""
+    found = [(name, default) for name, default, _ in _rows(document, "queue-config")]
+    assert found == [(one.key, str(_shown_default(one))) for one in settings_of(jobq.QueueConfig).values()]
+
+
+def test_example_of_a_configuration_file_is_valid(document: docutils.nodes.document, tmp_path: Path) -> None:
+    """It is read as it is printed."""
+    (block,) = (one for one in document.findall(docutils.nodes.literal_block) if "jobq.toml" in one["names"])
+    (tmp_path / "jobq.toml").write_text(block.astext())
+
+    config = jobq.Config.from_toml(tmp_path / "jobq.toml")
+
+    assert (config.lease, config.queues["mail"].workers) == (120, 4)
 
 
 def test_every_option_of_the_decorator_is_listed(document: docutils.nodes.document) -> None:
@@ -240,7 +287,7 @@ def _verbs(parser: argparse.ArgumentParser, path: str) -> Iterator[tuple[str, ar
 
 
 def _options(parser: argparse.ArgumentParser) -> set[str]:
-    common = {"--help", "--app", "--db", "--json"}
+    common = {"--help", "--app", "--db", "--config", "--set", "--json"}
     return {flag for action in parser._actions for flag in action.option_strings if flag.startswith("--")} - common
 
 

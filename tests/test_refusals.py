@@ -71,6 +71,9 @@ REFUSED = [
     pytest.param(lambda jobs: jobq.RetryPolicy(jitter=2), errors.ArgumentError, id="jitter"),
     pytest.param(lambda jobs: jobq.Config(durability="some"), errors.ConfigError, id="durability"),
     pytest.param(lambda jobs: jobq.Config(lease="soon"), errors.ConfigError, id="config lease"),
+    pytest.param(lambda jobs: jobq.Config(leese=5), errors.ConfigError, id="config keyword"),
+    pytest.param(lambda jobs: jobq.Config.from_toml(5), errors.ArgumentError, id="config path"),
+    pytest.param(lambda jobs: jobq.Config.from_toml("/nowhere.toml"), errors.ConfigFileError, id="config file"),
 ]
 
 

@@ -32,12 +32,14 @@ def _fill(options: Options) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Hash what is left to hash and print the totals."""
-    from jobq.cli.demo_report import print_report  # start-up cost
+    import attrs  # start-up cost
+
+    from jobq.cli.configuration import read_configuration
+    from jobq.cli.demo_report import print_report
     from jobq.cli.demo_run import DemoRun
     from jobq.cli.exits import Exit, Stop
     from jobq.cli.output import note
     from jobq.cli.signals import Signals
-    from jobq.config import Config
     from jobq.examples.hashing import handlers
     from jobq.opening import open as open_queue
 
@@ -46,8 +48,10 @@ def run(arguments: argparse.Namespace) -> int:
         raise Stop(Exit.NOT_FOUND, f"no directory at {directory}", fix="Name one, or none for the standard library.")
     database = os.path.abspath(arguments.db or "jobq-demo.db")
     known = os.path.exists(database)
-    # A short lease, so that the jobs of a killed run are taken back soon.
-    with open_queue(database, handlers=handlers, config=Config(lease=5)) as jobs, Signals() as signals:
+    loaded = read_configuration(arguments)
+    # A short lease unless one is configured, so that the jobs of a killed run are taken back soon.
+    config = loaded.value() if ("jobs", "lease") in loaded.sources else attrs.evolve(loaded.value(), lease=5)
+    with open_queue(database, handlers=handlers, config=config) as jobs, Signals() as signals:
         told = "" if arguments.directory else ": the standard library, with the site-packages inside it"
         note(f"hashing {directory}{told}")
         note(f"{'continuing with' if known else 'making'} the database {database}")

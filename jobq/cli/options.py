@@ -32,7 +32,7 @@ class Options:
         found = from_environment(variable)
         self._parser.add_argument(
             *flags,
-            action=_Collect if repeated else "store",
+            action=Collect if repeated else "store",
             metavar=metavar,
             type=reader(type, self._parser, repeated=repeated),
             default=default if found is None else found,
@@ -75,7 +75,7 @@ class _Flag(argparse.Action):
         setattr(namespace, self.dest, True)
 
 
-class _Collect(argparse.Action):
+class Collect(argparse.Action):
     """Collects the values of an option that is repeated; the first one replaces the default."""
 
     def __call__(

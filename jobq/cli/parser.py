@@ -2,16 +2,17 @@
 
 import argparse
 
-from jobq.cli import demo, doctor, enqueue, jobs, kinds, listing, queues, schedules, stats, work
+from jobq.cli import config, demo, doctor, enqueue, jobs, kinds, listing, queues, schedules, stats, work
 from jobq.cli.completion import PrintCompletion
 from jobq.cli.environment import from_environment
-from jobq.cli.options import Options, add_flag
+from jobq.cli.options import Collect, Options, add_flag
 from jobq.cli.verbs import Fill, Run
 
 _EPILOG = """\
 exit codes: 0 done, 1 it failed, 2 usage, 3 not found, 4 refused, 75 busy or timed out: try again later,
 130 interrupted. A TIME is seconds, or numbers with d, h, m, s and ms, the largest first: 90, 500ms, 1h30m, 2d.
 Each option can be given by the environment variable that its help names; NO_COLOR turns colours off.
+A setting is what --set says, else its variable, else the --config file, else the default: `jobq config check --help`.
 Data goes to standard output, everything else to standard error."""
 
 
@@ -22,14 +23,23 @@ class Commands:
         self._group = group
         self._path = path
 
-    def verb(self, name: str, run: Run, fill: Fill, *, help: str, description: str | None = None) -> None:
+    def verb(
+        self,
+        name: str,
+        run: Run,
+        fill: Fill,
+        *,
+        help: str,
+        description: str | None = None,
+        formatter: type[argparse.HelpFormatter] = argparse.RawDescriptionHelpFormatter,
+    ) -> None:
         """Add a verb: ``run`` gets the parsed arguments and returns the exit code."""
         parser = self._group.add_parser(
             name,
             help=help,
             description=description or f"{help[0].upper()}{help[1:]}.",
             epilog=_EPILOG,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+            formatter_class=formatter,
             allow_abbrev=False,
         )
         _add_common(parser, default=False)
@@ -79,6 +89,7 @@ def build_parser() -> argparse.ArgumentParser:
     queues.add_to(commands.noun("queue", help="look at, pause and resume queues"))
     kinds.add_to(commands.noun("kind", help="look at kinds and their retries"))
     schedules.add_to(commands.noun("schedule", help="look at, add, pause and run schedules"))
+    config.add_to(commands.noun("config", help="check and print the configuration"))
     stats.add_to(commands)
     doctor.add_to(commands)
     return parser
@@ -94,5 +105,10 @@ def _add_common(parser: argparse.ArgumentParser, *, default: bool) -> None:
     group.add_argument("-A", "--app", metavar="MODULE:ATTR", default=of("JOBQ_APP"),
                        help="a JobQueue, or a Handlers together with --db; the directory is importable [JOBQ_APP]")
     group.add_argument("--db", metavar="PATH", default=of("JOBQ_DB"), help="the database file [JOBQ_DB]")
+    group.add_argument("--config", metavar="FILE", default=of("JOBQ_CONFIG"),
+                       help="read settings from this TOML file [JOBQ_CONFIG]")
+    # The verb's own do not replace those before it.
+    group.add_argument("--set", metavar="KEY=VALUE", action=Collect, dest="set_first" if default else "set",
+                       help="one setting, such as jobs.lease=90s; may be repeated, and each has a variable too")
     add_flag(group, parser, "--json", variable="JOBQ_JSON", default=None if default else argparse.SUPPRESS,
              help="print JSON for programs: one document, or a line each for streams")

@@ -9,10 +9,10 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
+from jobq.cli.configuration import read_configuration, refuse_settings
 from jobq.cli.environment import named
 from jobq.cli.exits import Exit, Stop
 from jobq.cli.output import note
-from jobq.config import Config
 from jobq.errors import StoreUnavailable
 from jobq.handlers import Handlers
 from jobq.jobqueue import JobQueue
@@ -26,20 +26,21 @@ def open_target(
     *,
     create: bool = False,
     work: bool = False,
-    config: Config | None = None,
     rehearse: Callable[[JobQueue], object] | None = None,
 ) -> JobQueue:
     """Return the job queue that the options name; the caller closes it.
 
     A job queue that is not there is made only with ``create``, and that is said on standard error; otherwise it is
     "not found", so that a misspelt path does not look like an empty queue, and a file of somebody else's stays as it
-    is. With ``work`` there have to be handlers; without any no file is made. ``config`` is for files opened here.
-    Before a file is made ``rehearse`` is called with a temporary one: what it raises leaves no file behind.
+    is. With ``work`` there have to be handlers; without any no file is made. Before a file is made ``rehearse`` is
+    called with a temporary one: what it raises leaves no file behind. A file that is opened here is configured by
+    ``--config``, ``--set`` and the settings' variables; a program's job queue brings its own configuration.
     """
     found = _load(arguments.app) if arguments.app else None
     if work:
         _require_handlers(found)
     if isinstance(found, JobQueue):
+        refuse_settings(arguments, arguments.app)
         if not found.file_existed:
             note(f"note: made a new database at {found.path}")
         if arguments.db and os.path.realpath(arguments.db) != os.path.realpath(found.path):
@@ -51,6 +52,7 @@ def open_target(
         raise Stop(Exit.USAGE, "no database named", fix="Add --db PATH or -A MODULE:ATTR, or set JOBQ_DB or JOBQ_APP.")
     path = str(arguments.db)
     handlers = () if found is None else found
+    config = read_configuration(arguments).value()
     if create and rehearse is not None and not os.path.exists(path):
         with open_queue(handlers=handlers, config=config) as temporary:
             rehearse(temporary)

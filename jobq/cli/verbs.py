@@ -15,8 +15,17 @@ Run = Callable[[argparse.Namespace], int]
 class Verbs(Protocol):
     """The verbs of one noun, or those that need none."""
 
-    def verb(self, name: str, run: Run, fill: Fill, *, help: str, description: str | None = None) -> None:
-        """Add a verb."""
+    def verb(
+        self,
+        name: str,
+        run: Run,
+        fill: Fill,
+        *,
+        help: str,
+        description: str | None = None,
+        formatter: type[argparse.HelpFormatter] = argparse.RawDescriptionHelpFormatter,
+    ) -> None:
+        """Add a verb; its formatter is made when the help is wanted."""
 
 
 def no_options(options: Options) -> None:

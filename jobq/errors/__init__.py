@@ -6,6 +6,7 @@
     ├── ArgumentError (ValueError)           an argument of a verb is out of its range
     │   └── CronError                        a cron expression is malformed or can never fire
     ├── ConfigError (ValueError)             a registration or a configuration contradicts itself
+    │   └── ConfigFileError                  a configuration file cannot be read, or has a mistake in it
     ├── PayloadError (ValueError)            a payload is not JSON or does not fit its kind
     │   └── PayloadTooLarge                  it is larger than the limit
     ├── ResultError (ValueError)             a handler's result is not JSON or does not fit its kind
@@ -44,6 +45,7 @@ where there is something to do; it is shown below a traceback too. No message ca
 from jobq.errors.arguments import (
     ArgumentError,
     ConfigError,
+    ConfigFileError,
     CronError,
     PayloadError,
     PayloadTooLarge,
@@ -82,6 +84,7 @@ from jobq.errors.states import (
 __all__ = [
     "ArgumentError",
     "ConfigError",
+    "ConfigFileError",
     "CronError",
     "DedupeConflict",
     "Deferred",

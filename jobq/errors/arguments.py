@@ -46,6 +46,23 @@ class ConfigError(JobqError, ValueError):
         self.fix = fix or "Correct the registration or the configuration; nothing was changed."
 
 
+class ConfigFileError(ConfigError):
+    """A configuration file cannot be read, is malformed, or says something that is unknown or not allowed.
+
+    ``line`` and ``column`` count from 1 and are None where no place in the file is at fault.
+    """
+
+    def __init__(
+        self, path: str, problem: str, *, line: int | None = None, column: int | None = None, fix: str | None = None
+    ) -> None:
+        place = "" if line is None else f", line {line}" if column is None else f", line {line}, column {column}"
+        super().__init__(f"{path}{place}: {problem}", fix=fix)
+        self.path = path
+        self.problem = problem
+        self.line = line
+        self.column = column
+
+
 class PayloadError(JobqError, ValueError):
     """A payload is not storable as JSON or does not fit its kind's schema.
 
