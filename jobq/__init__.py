@@ -76,11 +76,13 @@ from jobq.model.job import (
 )
 from jobq.model.lease import Lease
 from jobq.model.payload import AttrsCodec, Codec
+from jobq.model.pruning import Pruned
 from jobq.model.retry import RetryPolicy, RetryStrategy
 from jobq.model.schedule import CatchUp
 from jobq.model.scheduled import Dispatched, ScheduleInfo
 from jobq.newjob import NewJob
 from jobq.opening import install, open
+from jobq.retention import Retention
 from jobq.runtime.context import RunningJob
 from jobq.runtime.drain import Counts
 from jobq.runtime.health import Bootstrap, Health
@@ -148,6 +150,7 @@ __all__ = [
     "PayloadTooLarge",
     "PermanentJobError",
     "Priority",
+    "Pruned",
     "QueueClosed",
     "QueueConfig",
     "QueueInfo",
@@ -155,6 +158,7 @@ __all__ = [
     "QueueStateChanged",
     "Requeued",
     "ResultError",
+    "Retention",
     "RetiredKind",
     "RetryPolicy",
     "RetryStrategy",

@@ -13,6 +13,7 @@ from jobq.errors import ArgumentError, ConfigError
 from jobq.model.duration import Duration, to_seconds
 from jobq.model.nearest import suggestion
 from jobq.model.retry import RetryPolicy
+from jobq.retention import Retention, to_retention
 from jobq.settings import Settings, setting
 from jobq.store.base import Durability
 
@@ -162,6 +163,11 @@ class Config(Settings):
     )
     grace: float = attrs.field(
         default=30.0, converter=_grace, metadata=setting("how long a stopping runner lets handlers go on", unit="s")
+    )
+    retention: Retention = attrs.field(
+        factory=Retention,
+        converter=to_retention,
+        metadata=setting("how long runners keep what has ended, such as { failed = \"90d\", succeeded = \"keep\" }"),
     )
     payload_max_bytes: int = attrs.field(
         default=MEBIBYTE, converter=_payload_max_bytes, metadata=setting("largest encoded payload", unit="bytes")

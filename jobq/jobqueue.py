@@ -13,13 +13,14 @@ from jobq.handlers import Handlers
 from jobq.leasing import Leasing
 from jobq.observing import Observing
 from jobq.producing import Producing
+from jobq.pruning import Pruning
 from jobq.schedules import Schedules
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class JobQueue(Finishing, Producing, Administration, Leasing, Observing, Doctor):
+class JobQueue(Finishing, Producing, Administration, Leasing, Observing, Pruning, Doctor):
     """One database and its verbs, as :func:`jobq.open` returns it; safe to use from any thread.
 
     It produces and administers; :class:`jobq.Runner` consumes. It starts no thread. It may be left open over a fork:

@@ -49,7 +49,7 @@ class DemoRun:
         started = time.monotonic()
         self._warn_when_paused()
         runner = Runner(self._jobs, workers={QUEUE: self._workers}, delegates=self._jobs)
-        bar = make_bar(json=json)
+        bar = make_bar(json=json, unit="files")
         with shown_logs(about_jobs=False), self._jobs.bus.subscribe(JobStateChanged, self._count):
             runner.start()
             try:

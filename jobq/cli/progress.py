@@ -17,22 +17,23 @@ class Bar(Protocol):
         """Show the last state and let go of the terminal."""
 
 
-def make_bar(*, json: bool) -> Bar:
-    """Return the bar that fits where the output goes."""
+def make_bar(*, json: bool, unit: str) -> Bar:
+    """Return the bar that fits where the output goes; ``unit`` says what is counted."""
     if json:
-        return LineBar(as_json=True)
+        return LineBar(unit, as_json=True)
     if colored(sys.stderr):
         try:
             return RichBar()
         except ImportError:
-            return LineBar()
-    return LineBar()
+            return LineBar(unit)
+    return LineBar(unit)
 
 
 class LineBar:
     """Writes a line at most each second: to standard error for people, to standard output as JSON."""
 
-    def __init__(self, *, as_json: bool = False) -> None:
+    def __init__(self, unit: str, *, as_json: bool = False) -> None:
+        self._unit = unit
         self._json = as_json
         self._due = time.monotonic() + 1.0
         self._state: tuple[int, int, str] | None = None
@@ -58,7 +59,7 @@ class LineBar:
         if self._json:
             say_json({"event": "progress", "stage": stage, "done": done, "total": total}, line=True)
         else:
-            note(f"{stage}: {done:,} of {total:,} files")
+            note(f"{stage}: {done:,} of {total:,} {self._unit}")
 
 
 class RichBar:
@@ -72,7 +73,7 @@ class RichBar:
             TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
         )
         self._progress = Progress(*columns, console=Console(stderr=True), transient=False)
-        self._task = self._progress.add_task("hashing", total=None)
+        self._task = self._progress.add_task("", total=None)
         self._progress.start()
 
     def update(self, done: int, total: int, stage: str) -> None:

@@ -1,18 +1,24 @@
 """Maintenance: what has to happen now and then however busy the workers are."""
 
 from jobq.jobqueue import JobQueue
+from jobq.log import get_logger
 from jobq.runtime.exchange import Exchange
 from jobq.runtime.held import Held
 from jobq.runtime.service import Service
 from jobq.runtime.sleepguard import SleepGuard
 from jobq.runtime.trouble import Trouble
+from jobq.sweep import Sweep
 
-#: Seconds between ticks, and between two checkpoints.
-EVERY, CHECKPOINT_EVERY = 1.0, 30.0
+logger = get_logger(__name__)
+
+#: Seconds between ticks, between two checkpoints, and between two looks for what the retention lets go.
+EVERY, CHECKPOINT_EVERY, SWEEP_EVERY = 1.0, 30.0, 60.0
+#: Seconds between two steps of a sweep: others get the write lock meanwhile.
+REST = 0.005
 
 
 class Maintenance(Service):
-    """Watches the clocks, takes back expired leases, keeps the files small, writes the progress that waits."""
+    """Watches the clocks, takes back expired leases, writes late progress, removes old jobs, keeps the files small."""
 
     name = "maintenance"
 
@@ -23,6 +29,8 @@ class Maintenance(Service):
         self._exchange = exchange
         self._guard = guard
         self._checkpoint_at = jobs.clock.monotonic() + CHECKPOINT_EVERY
+        self._sweep_at = jobs.clock.monotonic()
+        self._sweep: Sweep | None = None
 
     def tick(self) -> None:
         """Do what is due; looks on a reader first, because the write lock is everybody's."""
@@ -30,12 +38,35 @@ class Maintenance(Service):
         if self._jobs.store.look(self._exchange.request(None)).expired:
             self._jobs.store.reclaim(hold_expired=self._guard.holding)
             self._exchange.announce()
+        self._write_progress()
         now = self.clock.monotonic()
         if now >= self._checkpoint_at:
             self._checkpoint_at = now + CHECKPOINT_EVERY
             self._jobs.store.checkpoint()
+        # A clock that has just jumped says nothing of ages.
+        if self._sweep is None and now >= self._sweep_at and not self._guard.holding:
+            self._sweep_at = now + SWEEP_EVERY
+            self._sweep = self._jobs.sweep()
+        if self._sweep is not None:
+            self._step(self._sweep)
         self._guard.expect(self.pause())
-        self._write_progress()
+
+    def pause(self) -> float:
+        """Return the seconds between two ticks."""
+        return EVERY if self._sweep is None else REST
+
+    def stop(self) -> None:
+        """End the loop; nobody is expected to look at the clocks any more."""
+        super().stop()
+        self._guard.forget()
+
+    def _step(self, sweep: Sweep) -> None:
+        # Forgotten first: one that raises is over, and the next look finds what it left.
+        self._sweep = None
+        if sweep.step():
+            self._sweep = sweep
+        elif sweep.total:
+            logger.info("jobq.job.pruned", count=sweep.total, kept=sweep.kept)
 
     def _write_progress(self) -> None:
         waiting = [job.reporter for job in self._held.running() if job.reporter is not None and job.reporter.due]
@@ -43,12 +74,3 @@ class Maintenance(Service):
             reporter.flush()
         if waiting:
             self._exchange.announce()
-
-    def pause(self) -> float:
-        """Return the seconds between two ticks."""
-        return EVERY
-
-    def stop(self) -> None:
-        """End the loop; nobody is expected to look at the clocks any more."""
-        super().stop()
-        self._guard.forget()

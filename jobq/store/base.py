@@ -17,13 +17,13 @@ from typing import NamedTuple, Protocol
 
 from jobq.model.draft import Draft as Draft
 from jobq.model.effects import Verdict
-from jobq.model.finding import Finding
 from jobq.model.job import JSON, Actor, Job, JobInfo, JobState, KindInfo, LoggedChange, QueueInfo, Requeued, Run
 from jobq.model.lease import Beat, Claim, ClaimRequest, Settled, Settlement
 from jobq.model.runner import Outlook as Outlook
 from jobq.model.runner import RunnerRow as RunnerRow
 from jobq.store.hosting import HostStore
 from jobq.store.scheduling import ScheduleStore
+from jobq.store.upkeep import UpkeepStore
 
 
 class Durability(StrEnum):
@@ -72,7 +72,7 @@ class Filter(NamedTuple):
     before: int | None = None  #: Only ids below this one: the next page.
 
 
-class Store(ScheduleStore, HostStore, Protocol):
+class Store(ScheduleStore, HostStore, UpkeepStore, Protocol):
     """The verbs. Every implementation passes ``tests/store``."""
 
     def register(self, kinds: Sequence[KindRow], queues: Sequence[str], retired: Sequence[str]) -> None:
@@ -224,12 +224,6 @@ class Store(ScheduleStore, HostStore, Protocol):
 
     def runners(self) -> list[RunnerRow]:
         """Return the rows of all runners, those of dead ones included."""
-
-    def examine(self) -> list[Finding]:
-        """Look for what is wrong with the file, the library and this process's use of them; one finding a check."""
-
-    def checkpoint(self) -> None:
-        """Keep the files of the database small; cheap when there is nothing to do."""
 
     def close(self) -> None:
         """Give up this store's share of the database; the last one closes the handles."""

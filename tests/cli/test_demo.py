@@ -292,7 +292,7 @@ def test_sum_line_escapes_as_coreutils_does() -> None:
 
 def test_progress_in_lines_comes_each_second(capsys: pytest.CaptureFixture[str]) -> None:
     """Many updates write at most a line each second, and the last state at the end."""
-    bar = progress.make_bar(json=False)
+    bar = progress.make_bar(json=False, unit="files")
     for done in range(1000):
         bar.update(done, 1000, "hashing")
     bar.close()

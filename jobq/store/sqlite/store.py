@@ -9,7 +9,6 @@ import apsw
 
 from jobq.model.effects import Verdict
 from jobq.model.events import Change
-from jobq.model.finding import Finding
 from jobq.model.job import Actor, Job, JobInfo, JobState, KindInfo, LoggedChange, QueueInfo, Requeued, Run
 from jobq.model.lease import Beat, Claim, ClaimRequest, Settled, Settlement
 from jobq.store.base import Draft, Filter, KindRow, Outlook, Placed, RunnerRow
@@ -17,7 +16,6 @@ from jobq.store.sqlite import (
     cancel,
     claim,
     enqueue,
-    examine,
     lanes,
     lookup,
     progress,
@@ -29,11 +27,12 @@ from jobq.store.sqlite import (
 )
 from jobq.store.sqlite.schedulestore import SqliteSchedules
 from jobq.store.sqlite.settle import Expiry
+from jobq.store.sqlite.upkeepstore import SqliteUpkeep
 
 _TOKEN_BYTES = 8
 
 
-class SqliteStore(SqliteSchedules):
+class SqliteStore(SqliteSchedules, SqliteUpkeep):
     """One job queue's view of a database file: its clock, durability and patience over a shared engine.
 
     Implements :class:`jobq.store.base.Store`, whose docstrings are the contract of the methods here.
@@ -194,14 +193,6 @@ class SqliteStore(SqliteSchedules):
     def runners(self) -> list[RunnerRow]:
         """Return the runners' rows."""
         return self._read(runners.runners)
-
-    def examine(self) -> list[Finding]:
-        """Look for trouble."""
-        return examine.examine(self.engine)
-
-    def checkpoint(self) -> None:
-        """Keep the files small."""
-        self.engine.checkpoint()
 
     def _claim(
         self, request: ClaimRequest, conn: apsw.Connection, changes: list[Change]
