@@ -17,7 +17,7 @@ from jobq.sweep import Sweep
 logger = get_logger(__name__)
 
 #: Seconds between two steps, in which others get the write lock.
-REST = 0.002
+REST = 0.004
 _TERMINAL = tuple(state for state in JobState if state.terminal)
 
 

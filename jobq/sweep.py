@@ -6,6 +6,9 @@ from datetime import datetime
 from jobq.model.job import JobState
 from jobq.store.base import Store
 
+#: How many portions write about as much as SQLite lets gather before it makes a checkpoint by itself.
+_CHECKPOINT_EVERY = 5
+
 
 class Sweep:
     """Removes ended jobs in steps of one short transaction each, then gives the space back.
@@ -51,8 +54,11 @@ class Sweep:
         while True:
             page = store.prunable(state, ended_before=before, after=after)
             self.kept += page.kept
-            for ids in page.portions:
+            for number, ids in enumerate(page.portions):
                 self.pruned[state] += store.prune(ids, state=state, ended_before=before)
+                # Here, before SQLite does it inside somebody's commit, where all other writers wait for it.
+                if number % _CHECKPOINT_EVERY == _CHECKPOINT_EVERY - 1:
+                    store.checkpoint()
                 yield True
             after = page.after
             if after is None:

@@ -2,6 +2,7 @@
 
 from jobq.jobqueue import JobQueue
 from jobq.log import get_logger
+from jobq.pruning import REST
 from jobq.runtime.exchange import Exchange
 from jobq.runtime.held import Held
 from jobq.runtime.service import Service
@@ -13,8 +14,6 @@ logger = get_logger(__name__)
 
 #: Seconds between ticks, between two checkpoints, and between two looks for what the retention lets go.
 EVERY, CHECKPOINT_EVERY, SWEEP_EVERY = 1.0, 30.0, 60.0
-#: Seconds between two steps of a sweep: others get the write lock meanwhile.
-REST = 0.005
 
 
 class Maintenance(Service):

@@ -17,9 +17,9 @@ from jobq.model.events import Change
 from jobq.store.hosting import Reading
 from jobq.store.sqlite import connection as connections
 from jobq.store.sqlite import foreign, inherited, migrate, upkeep
+from jobq.store.sqlite.aside import Aside
 from jobq.store.sqlite.building import building
 from jobq.store.sqlite.connection import DatabaseFile
-from jobq.store.sqlite.faults import reraise
 from jobq.store.sqlite.hosted import Hosted, Snapshot
 from jobq.store.sqlite.migrate import Migration
 from jobq.store.sqlite.opening import Opening
@@ -70,6 +70,7 @@ class Engine:
         self._opening = Opening(self._file, migrate.packaged() if migrations is None else migrations, vfs=vfs)
         self._writer = Writer(self._file, self._open, feed)
         self._readers = Readers(self._file, self._open_reader)
+        self._aside = Aside(self._file, readers=self._readers, writer=self._writer)
         self._watch = Watch(self._file, self._open_reader)
         self._fork_ticket: Ticket | None = None
         self._hosted: Hosted | None = None
@@ -143,29 +144,13 @@ class Engine:
         return self._watch.version()
 
     def checkpoint(self) -> None:
-        """Move the WAL into the database as far as nobody is disturbed; cut it back when it has grown large.
+        """Move the WAL into the database while others go on; cut it back when it has grown large.
 
         Does nothing where others are at work just then. Raises a store error when the disk does not take it.
         """
         self._check_open()
-        if self.mine is not None:
-            return
-        try:
-            ticket = self._writer.hold(busy_timeout=upkeep.RESET_WITHIN)
-        except StoreBusy:
-            return
-        try:
-            connection = self._writer.connection(0)
-            self._file.check()
-            upkeep.checkpoint(connection, self.path)
-        except apsw.Error as exc:
-            reraise(exc, self.path, errno=connection.system_errno)
-        finally:
-            try:
-                self._writer.let_go(ticket)
-            except BaseException:
-                self._writer.let_go(ticket)  # an interrupt as the call began
-                raise
+        if self.mine is None:
+            self._aside.checkpoint()
 
     def foreign_handles(self) -> bool:
         """Tell whether another copy of SQLite has the file open in this process, as far as the system tells."""

@@ -76,12 +76,24 @@ class Readers:
     @contextmanager
     def snapshot(self, *, busy_timeout: float) -> Iterator[apsw.Connection]:
         """Lend a connection in a read transaction that begins now, for as long as the block runs."""
+        with self.bare(busy_timeout=busy_timeout) as connection:
+            try:
+                connection.execute("BEGIN")
+                # The first read takes the snapshot, not BEGIN.
+                connection.execute("SELECT 1 FROM sqlite_schema").fetchall()
+            except apsw.Error as exc:
+                reraise(exc, self._file.path, errno=connection.system_errno)
+            yield connection
+
+    @contextmanager
+    def bare(self, *, busy_timeout: float) -> Iterator[apsw.Connection]:
+        """Lend a connection outside any transaction, for what SQLite refuses inside one."""
         loan = _Loan()
         try:
             try:
-                connection = self._begin(loan, busy_timeout)
-                # The first read takes the snapshot, not BEGIN.
-                connection.execute("SELECT 1 FROM sqlite_schema").fetchall()
+                connection = self._lend(loan, busy_timeout)
+                self._file.check()
+                connection.set_busy_timeout(connections.milliseconds(busy_timeout))
             except apsw.Error as exc:
                 reraise(exc, self._file.path, errno=0 if loan.connection is None else loan.connection.system_errno)
             yield connection

@@ -27,17 +27,30 @@ class Status:
     wal_bytes: int
 
 
-def checkpoint(connection: apsw.Connection, path: str) -> None:
-    """Move the WAL into the database as far as nobody is disturbed; cut it back when it has grown large.
+def checkpoint(connection: apsw.Connection) -> None:
+    """Move the WAL into the database as far as nobody is disturbed; others write and read meanwhile.
 
-    Behind steady writers a passive checkpoint may never come to its end, and then the WAL never starts over. Does
-    nothing where others are at work just then; the next call finds the same.
+    Does nothing where another checkpoint is under way.
     """
     try:
         connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
-        if wal_bytes(path) > connections.WAL_LIMIT:
-            connection.set_busy_timeout(connections.milliseconds(RESET_WITHIN))
-            connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+    except (apsw.BusyError, apsw.LockedError):
+        return
+
+
+def is_overgrown(path: str) -> bool:
+    """Whether the WAL has to be cut back: behind steady writers it may never come to its end and start over."""
+    return wal_bytes(path) > connections.WAL_LIMIT
+
+
+def reset(connection: apsw.Connection) -> None:
+    """Cut the WAL back, while the caller keeps the other threads of this process from writing.
+
+    Does nothing where other processes are at work just then; the next call finds the same.
+    """
+    try:
+        connection.set_busy_timeout(connections.milliseconds(RESET_WITHIN))
+        connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
     except (apsw.BusyError, apsw.LockedError):
         return
 
