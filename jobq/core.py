@@ -1,5 +1,7 @@
 """What every part of a job queue stands on: its store, its registrations, and the delivery of what happened."""
 
+from collections.abc import Sequence
+
 from jobq.arguments import check_string
 from jobq.blocks import Blocks
 from jobq.bus import Bus
@@ -13,7 +15,7 @@ from jobq.handlers import Handlers
 from jobq.model.job import DEFAULT_ATTEMPTS, DEFAULT_QUEUE, Priority
 from jobq.model.redact import Redactor, clean
 from jobq.model.retry import RetryPolicy
-from jobq.store.base import KindRow, Store
+from jobq.store.base import KindRow, QueueRow, Store
 
 
 class Core:
@@ -89,8 +91,7 @@ class Core:
         if version != self._registered:
             handlers = [handler for kind in self.handlers.kinds() if (handler := self.handlers.find(kind))]
             rows = [self._row(handler) for handler in handlers]
-            queues = tuple(dict.fromkeys((*(row.queue for row in rows), *self.config.queues)))
-            self.store.register(rows, queues, self.handlers.retired())
+            self.store.register(rows, self._queue_rows(rows), self.handlers.retired())
             if self.blocks.mine() is None:  # else it may be rolled back
                 self._registered = version
 
@@ -125,6 +126,14 @@ class Core:
         """Return how many jobs of this kind may run at once: the configured limit, else what its handler declares."""
         handler = self.handlers.find(kind)
         return self.config.kind_limits.get(kind, None if handler is None else handler.concurrency)
+
+    def _queue_rows(self, kinds: Sequence[KindRow]) -> list[QueueRow]:
+        configured = self.config.queues
+        named = dict.fromkeys(kind.queue for kind in kinds if kind.queue not in configured)
+        return [QueueRow(name) for name in named] + [
+            QueueRow(name, configured=True, hidden=queue.hidden, kinds=queue.kinds)
+            for name, queue in configured.items()
+        ]
 
     def _row(self, handler: AnyHandler) -> KindRow:
         return KindRow(

@@ -76,9 +76,9 @@ class Lookups(Core):
         wanted = None if job_id is None else check_id(job_id)
         return self.store.changes(job_id=wanted, limit=check_int(limit, argument="limit", least=0))
 
-    def queues(self) -> list[QueueInfo]:
-        """Return every queue by name, with how many of its jobs wait and run."""
-        return self.store.queues()
+    def queues(self, *, hidden: bool = False) -> list[QueueInfo]:
+        """Return the queues by name, with how many of their jobs wait and run; with ``hidden`` the hidden ones too."""
+        return [queue for queue in self.store.queues() if hidden or not queue.hidden]
 
     def kinds(self) -> list[KindInfo]:
         """Return every kind that was registered or enqueued, by name."""

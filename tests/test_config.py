@@ -70,6 +70,10 @@ def test_config_is_frozen_and_owns_its_mappings() -> None:
         pytest.param("queues", lambda: Config(queues={"Mail": QueueConfig()}), id="queue name"),
         pytest.param("queues", lambda: Config(queues={"mail": {"workers": 1}}), id="queue no QueueConfig"),
         pytest.param("workers", lambda: QueueConfig(workers=-1), id="negative workers"),
+        pytest.param("hidden", lambda: QueueConfig(hidden=1), id="hidden a number"),
+        pytest.param("kinds", lambda: QueueConfig(kinds="mail"), id="kinds a text"),
+        pytest.param("kinds", lambda: QueueConfig(kinds=5), id="kinds a number"),
+        pytest.param("kinds", lambda: QueueConfig(kinds=[""]), id="an empty kind"),
     ],
 )
 def test_config_refuses_and_names_the_key(key: str, make: Callable[[], object]) -> None:

@@ -28,6 +28,8 @@ hand = 1
 
 [queues.mail]
 workers = 3
+hidden = true
+kinds = ["mail", "fax"]
 
 [queues.slow]
 """
@@ -55,7 +57,7 @@ def test_file_says_what_keywords_say(file: Path) -> None:
     assert Config.from_toml(file) == Config(
         lease=90, max_attempts=7, backoff_base=1, backoff_max=600, backoff_jitter=0.5, kind_limits={"mail": 2},
         grace=10, payload_max_bytes=1000, result_max_bytes=2000, durability="full", busy_timeout=1, poll=0.02, hand=1,
-        queues={"mail": QueueConfig(workers=3), "slow": QueueConfig()},
+        queues={"mail": QueueConfig(workers=3, hidden=True, kinds=["mail", "fax"]), "slow": QueueConfig()},
     )  # fmt: skip
 
 

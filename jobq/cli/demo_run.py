@@ -111,5 +111,5 @@ class DemoRun:
             self._ended.add(event.job_id)
 
     def _warn_when_paused(self) -> None:
-        if any(queue.name == QUEUE and queue.paused for queue in self._jobs.queues()):
+        if any(queue.name == QUEUE and queue.paused for queue in self._jobs.queues(hidden=True)):
             note(f"the queue {QUEUE} is paused, nothing will be hashed until it is resumed")

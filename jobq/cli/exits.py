@@ -37,6 +37,7 @@ _CODES: tuple[tuple[type[errors.JobqError], Exit], ...] = (
     (errors.QueueNotFound, Exit.NOT_FOUND),
     (errors.ScheduleNotFound, Exit.NOT_FOUND),
     (errors.UnknownKind, Exit.NOT_FOUND),
+    (errors.KindNotAccepted, Exit.REFUSED),
     (errors.RetiredKind, Exit.REFUSED),
     (errors.InvalidTransition, Exit.REFUSED),
     (errors.DedupeConflict, Exit.REFUSED),

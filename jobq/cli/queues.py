@@ -3,7 +3,7 @@
 import argparse
 
 from jobq.cli.options import Options
-from jobq.cli.verbs import Verbs, no_options
+from jobq.cli.verbs import Verbs
 
 _PAUSE = """\
 Stop claims from a queue at once, in every process, until it is resumed. Running jobs finish; jobs may still be
@@ -12,9 +12,13 @@ enqueued. The pause outlives restarts."""
 
 def add_to(queue: Verbs) -> None:
     """Add the verbs to the tree."""
-    queue.verb("list", run_list, no_options, help="list the queues with what waits and runs in them")
+    queue.verb("list", run_list, _fill_list, help="list the queues with what waits and runs in them")
     queue.verb("pause", run_pause, _fill_pause, help="stop claims from a queue", description=_PAUSE)
     queue.verb("resume", run_resume, _fill_name, help="let claims from a queue go on")
+
+
+def _fill_list(options: Options) -> None:
+    options.flag("--all", help="hidden queues, too")
 
 
 def _fill_name(options: Options) -> None:
@@ -34,13 +38,14 @@ def run_list(arguments: argparse.Namespace) -> int:
     from jobq.cli.target import open_target
 
     with open_target(arguments) as jobs:
-        queues = jobs.queues()
+        queues = jobs.queues(hidden=arguments.all)
     if arguments.json:
         say_json([{**_columns(queue), "paused": queue.paused} for queue in queues])
         return Exit.DONE
-    rows = ((queue.name, queue.queued, queue.running, queue.paused_at, queue.paused_by, queue.paused_why)
-            for queue in queues)
-    table(("queue", "queued", "running", "paused since", "by", "why"), rows, none="no queue yet")
+    rows = ((queue.name, queue.queued, queue.running, "all" if queue.kinds is None else " ".join(queue.kinds) or "none",
+             queue.paused_at, queue.paused_by, queue.paused_why) for queue in queues)
+    columns = ("queue", "queued", "running", "accepts", "paused since", "by", "why")
+    table(columns, rows, none="no queue yet", narrow=("accepts",))
     return Exit.DONE
 
 

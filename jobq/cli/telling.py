@@ -25,7 +25,8 @@ class Teller:
         shown = ", ".join(kind for kind, queue in kinds.items() if queue in served)
         note(f"working on {', '.join(served)} of {self._jobs.path}: {shown or 'jobs that were enqueued there by name'}")
         if named:
-            used = {*kinds.values(), *(queue.name for queue in self._jobs.queues() if queue.queued or queue.running)}
+            known = self._jobs.queues(hidden=True)
+            used = {*kinds.values(), *(queue.name for queue in known if queue.queued or queue.running)}
             for queue in served:
                 if queue not in used:
                     note(f"note: no kind of this program belongs to the queue {queue}, and no job is in it")

@@ -11,6 +11,7 @@
     │   └── PayloadTooLarge                  it is larger than the limit
     ├── ResultError (ValueError)             a handler's result is not JSON or does not fit its kind
     ├── UnknownKind (LookupError)            nobody registered it and no row knows it
+    ├── KindNotAccepted (ValueError)         the queue accepts other kinds only
     ├── RetiredKind (ValueError)             enqueueing a kind that was declared retired
     ├── JobNotFound (LookupError)            no job has this id
     ├── QueueNotFound (LookupError)          no queue has this name
@@ -47,6 +48,7 @@ from jobq.errors.arguments import (
     ConfigError,
     ConfigFileError,
     CronError,
+    KindNotAccepted,
     PayloadError,
     PayloadTooLarge,
     ResultError,
@@ -95,6 +97,7 @@ __all__ = [
     "JobCancelled",
     "JobNotFound",
     "JobqError",
+    "KindNotAccepted",
     "LeaseLost",
     "NoQueueInstalled",
     "PayloadError",

@@ -108,6 +108,18 @@ class UnknownKind(JobqError, LookupError):
         self.fix = fix or "Register a handler for it, or enqueue it by its name."
 
 
+class KindNotAccepted(JobqError, ValueError):
+    """The queue is configured to accept other kinds only; nothing was written."""
+
+    def __init__(self, kind: str, queue: str, *, accepted: tuple[str, ...]) -> None:
+        super().__init__(f"the queue {queue!r} does not accept the kind {kind!r}")
+        self.kind = kind
+        self.queue = queue
+        self.accepted = accepted
+        kinds = ", ".join(accepted) or "no kind"
+        self.fix = f"It accepts {kinds}. Name another queue, or change the kinds in the queue's configuration."
+
+
 class RetiredKind(JobqError, ValueError):
     """The kind was declared retired; no job of it is accepted."""
 

@@ -151,12 +151,16 @@ class Requeued:
 
 @attrs.frozen(kw_only=True)
 class QueueInfo:
-    """A queue: whether it is paused, by whom and why, and how many of its jobs wait and run."""
+    """A queue: whether it is paused, by whom and why, what is configured, and how many of its jobs wait and run."""
 
     name: str
     paused_at: datetime | None
     paused_by: str | None
     paused_why: str | None
+    #: Whether listings leave it out unless they are asked for all.
+    hidden: bool
+    #: The kinds that it accepts; None accepts all.
+    kinds: tuple[str, ...] | None
     queued: int
     running: int
 

@@ -58,6 +58,16 @@ class KindRow(NamedTuple):
     retry: Mapping[str, JSON]
 
 
+class QueueRow(NamedTuple):
+    """What a registration says of a queue; one that is not ``configured`` is only made, and stays as it is."""
+
+    name: str
+    configured: bool = False
+    hidden: bool = False
+    #: The kinds that it accepts; None accepts all.
+    kinds: tuple[str, ...] | None = None
+
+
 class Filter(NamedTuple):
     """What a listing looks for; a field that is None does not narrow it."""
 
@@ -75,8 +85,8 @@ class Filter(NamedTuple):
 class Store(ScheduleStore, HostStore, UpkeepStore, Protocol):
     """The verbs. Every implementation passes ``tests/store``."""
 
-    def register(self, kinds: Sequence[KindRow], queues: Sequence[str], retired: Sequence[str]) -> None:
-        """Write the rows of kinds and queues; the last registration of a kind wins.
+    def register(self, kinds: Sequence[KindRow], queues: Sequence[QueueRow], retired: Sequence[str]) -> None:
+        """Write the rows of kinds and queues; the last registration of a kind or of a configured queue wins.
 
         A registered kind is no longer retired; a kind in ``retired`` is. Pauses stay.
         """
@@ -90,6 +100,7 @@ class Store(ScheduleStore, HostStore, UpkeepStore, Protocol):
         Raises:
             DedupeConflict: the key is held by a job of another kind.
             RetiredKind: a kind is retired.
+            KindNotAccepted: the queue is configured for other kinds.
             JobNotFound: a ``parent_id`` names no job.
         """
 

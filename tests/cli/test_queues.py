@@ -80,3 +80,21 @@ def test_stats_counts_by_state_queue_and_kind(cli: Cli, jobs: jobq.JobQueue) -> 
     assert counted["kinds"]["mail"] == counted["states"]
     assert counted["runners"] == []
     assert "post" in cli("stats", "--db", jobs.path).out
+
+
+def test_hidden_queues_are_listed_with_all(cli: Cli, jobs: jobq.JobQueue) -> None:
+    """And the kinds that a queue accepts are shown."""
+    config = jobq.Config(queues={"secret": jobq.QueueConfig(hidden=True, kinds=["a", "b"])})
+    with jobq.open(jobs.path, config=config) as configured:
+        configured.register()
+
+    plain = cli("queue", "list", "--db", jobs.path)
+    every = cli("queue", "list", "--all", "--db", jobs.path)
+    listed = cli("queue", "list", "--all", "--json", "--db", jobs.path).json
+
+    assert "secret" not in plain.out
+    assert ["secret", "0", "0", "a", "b", "-", "-", "-"] in [line.split() for line in every.out.splitlines()]
+    assert [(one["name"], one["hidden"], one["kinds"]) for one in listed] == [
+        ("default", False, None),
+        ("secret", True, ["a", "b"]),
+    ]

@@ -12,7 +12,7 @@ from jobq.model.lease import Claim, ClaimRequest, Settlement
 from jobq.model.outcome import Outcome
 from jobq.model.retry import RetryPolicy
 from jobq.store import open_store
-from jobq.store.base import Draft, Durability, KindRow, Placed, Store
+from jobq.store.base import Draft, Durability, KindRow, Placed, QueueRow, Store
 from jobq.store.sqlite.engine import Engine
 from jobq.store.sqlite.store import SqliteStore
 from jobq.testing import FakeClock
@@ -51,7 +51,7 @@ class Workbench:
 
     def register(self, name: str = "a", *, cap: int | None = None, queue: str = "default") -> None:
         """Register one kind."""
-        self.store.register([KindRow(name, queue, 50, 5, None, cap, {})], [queue], [])
+        self.store.register([KindRow(name, queue, 50, 5, None, cap, {})], [QueueRow(queue)], [])
 
     def claim(self, *workers: str, durable: bool = False, **options: Any) -> list[Claim]:
         """Claim for one worker, or for those named."""

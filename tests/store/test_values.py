@@ -11,7 +11,7 @@ from jobq.model.instant import EPOCH, MAX, MIN
 from jobq.model.job import Actor, JobState
 from jobq.model.outcome import Failed, Succeeded
 from jobq.model.runner import RunnerRow
-from jobq.store.base import Filter, KindRow
+from jobq.store.base import Filter, KindRow, QueueRow
 from tests.store.bench import Workbench, draft
 
 FULL: dict[str, Any] = {
@@ -182,7 +182,7 @@ def test_states_of_many_jobs_at_once(bench: Workbench) -> None:
 
 def test_queues_and_kinds_count_what_waits_and_runs(bench: Workbench) -> None:
     """By name; a kind that was only enqueued has no defaults."""
-    bench.store.register([KindRow("b", "mail", 7, 9, 2, 3, {"base": 1.0})], ["mail", "idle"], [])
+    bench.store.register([KindRow("b", "mail", 7, 9, 2, 3, {"base": 1.0})], [QueueRow("mail"), QueueRow("idle")], [])
     bench.start("b", queue="mail")
     bench.enqueue("b", queue="mail")
     bench.enqueue("a", queue="default")

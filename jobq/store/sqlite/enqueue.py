@@ -12,11 +12,10 @@ from jobq.errors import DedupeConflict, JobNotFound, RetiredKind
 from jobq.model.events import Change
 from jobq.model.job import DEFAULT_ATTEMPTS, DEFAULT_QUEUE, Job, JobState, Priority
 from jobq.store.base import Draft, Placed
-from jobq.store.sqlite import lookup, rows, texts
+from jobq.store.sqlite import accepting, lookup, rows, texts
 
 # Primary keys of jobq_kind, jobq_queue and jobq_job.
 KIND = "SELECT retired, queue, priority, max_attempts, max_deferrals FROM jobq_kind WHERE name = ?"
-QUEUE = "SELECT 1 FROM jobq_queue WHERE name = ?"
 ADD_KIND = "INSERT OR IGNORE INTO jobq_kind (name) VALUES (?)"
 ADD_QUEUE = "INSERT OR IGNORE INTO jobq_queue (name) VALUES (?)"
 PARENT = "SELECT 1 FROM jobq_job WHERE id = ?"
@@ -55,11 +54,12 @@ def _has_key(draft: Draft) -> bool:
 
 
 def _introduce(conn: apsw.Connection, drafts: Sequence[Draft]) -> list[Draft]:
-    """Fill in what the kinds say, note kinds and queues that are new, refuse retired kinds and unknown parents."""
+    """Fill in what the kinds say, note kinds and queues that are new; refuse kinds that are retired, or that
+    their queue does not accept, and unknown parents."""
     says = {kind: _kind(conn, kind) for kind in {draft.kind for draft in drafts}}
     filled = [_filled(draft, *says[draft.kind]) for draft in drafts]
-    for queue in {draft.queue for draft in filled}:
-        if conn.execute(QUEUE, (queue,)).fetchone() is None:
+    for queue in {str(draft.queue) for draft in filled}:
+        if not accepting.require(conn, queue, {draft.kind for draft in filled if draft.queue == queue}):
             conn.execute(ADD_QUEUE, (queue,))
     for parent_id in {draft.parent_id for draft in filled if draft.parent_id is not None}:
         if conn.execute(PARENT, (parent_id,)).fetchone() is None:

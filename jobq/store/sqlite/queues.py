@@ -9,8 +9,9 @@ import apsw
 
 from jobq.errors import QueueNotFound
 from jobq.model.job import KindInfo, QueueInfo
-from jobq.store.base import KindRow
+from jobq.store.base import KindRow, QueueRow
 from jobq.store.sqlite import rows
+from jobq.store.sqlite.accepting import accepted_kinds
 from jobq.store.sqlite.enqueue import ADD_QUEUE
 
 # The primary keys of jobq_kind and jobq_queue.
@@ -22,6 +23,12 @@ ON CONFLICT (name) DO UPDATE SET
     max_deferrals = excluded.max_deferrals, cap = excluded.cap, retry = excluded.retry, retired = 0
 """
 RETIRE = "INSERT INTO jobq_kind (name, retired) VALUES (?, 1) ON CONFLICT (name) DO UPDATE SET retired = 1"
+# Without the WHERE each start would write each row.
+CONFIGURE = """
+INSERT INTO jobq_queue (name, hidden, kinds) VALUES (?, ?, ?)
+ON CONFLICT (name) DO UPDATE SET hidden = excluded.hidden, kinds = excluded.kinds
+WHERE hidden IS NOT excluded.hidden OR kinds IS NOT excluded.kinds
+"""
 EXISTS = "SELECT 1 FROM jobq_queue WHERE name = ?"
 NAMES = "SELECT name FROM jobq_queue ORDER BY name"
 PAUSE = "UPDATE jobq_queue SET paused_at = ?, paused_by = ?, paused_why = ? WHERE name = ? AND paused_at IS NULL"
@@ -31,7 +38,7 @@ UPDATE jobq_queue SET paused_at = NULL, paused_by = NULL, paused_why = NULL WHER
 
 # jobq_job_lane begins with the queue; running rows are few.
 QUEUES = """
-SELECT name, paused_at, paused_by, paused_why,
+SELECT name, paused_at, paused_by, paused_why, hidden, kinds,
        (SELECT count(*) FROM jobq_job WHERE state = 'queued' AND queue = jobq_queue.name),
        (SELECT count(*) FROM jobq_job WHERE state = 'running' AND queue = jobq_queue.name)
 FROM jobq_queue ORDER BY name
@@ -54,12 +61,17 @@ SOME_KINDS = KINDS + "WHERE name IN (SELECT value FROM json_each(?)) ORDER BY na
 
 
 def register(
-    conn: apsw.Connection, kinds: Sequence[KindRow], queue_names: Sequence[str], retired: Sequence[str]
+    conn: apsw.Connection, kinds: Sequence[KindRow], queue_rows: Sequence[QueueRow], retired: Sequence[str]
 ) -> None:
-    """Write what the handlers of one process declare; the last registration wins, pauses stay."""
+    """Write what the handlers and the configuration of one process say; the last registration wins, pauses stay."""
     conn.executemany(REGISTER, [(*kind[:-1], json.dumps(dict(kind.retry))) for kind in kinds])
     conn.executemany(RETIRE, [(kind,) for kind in retired])
-    conn.executemany(ADD_QUEUE, [(name,) for name in queue_names])
+    conn.executemany(ADD_QUEUE, [(row.name,) for row in queue_rows if not row.configured])
+    conn.executemany(CONFIGURE, [_configuration(row) for row in queue_rows if row.configured])
+
+
+def _configuration(row: QueueRow) -> tuple[str, int, str | None]:
+    return row.name, row.hidden, None if row.kinds is None else json.dumps(row.kinds)
 
 
 def exists(conn: apsw.Connection, queue: str) -> bool:
@@ -96,10 +108,12 @@ def queues(conn: apsw.Connection) -> list[QueueInfo]:
             paused_at=None if paused_at is None else rows.from_ms(paused_at),
             paused_by=paused_by,
             paused_why=paused_why,
+            hidden=bool(hidden),
+            kinds=accepted_kinds(kinds),
             queued=queued,
             running=running,
         )
-        for name, paused_at, paused_by, paused_why, queued, running in found
+        for name, paused_at, paused_by, paused_why, hidden, kinds, queued, running in found
     ]
 
 

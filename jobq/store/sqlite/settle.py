@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import apsw
 
-from jobq.errors import DedupeConflict, JobNotFound, RetiredKind
+from jobq.errors import DedupeConflict, JobNotFound, KindNotAccepted, RetiredKind
 from jobq.log import get_logger
 from jobq.model.draft import Draft
 from jobq.model.effects import Decision, Facts, Verdict
@@ -122,7 +122,7 @@ def _follow(
     for draft in follow_ups:
         try:
             enqueue.enqueue(conn, changes, (draft,), now=now)
-        except (DedupeConflict, RetiredKind, JobNotFound) as error:
+        except (DedupeConflict, KindNotAccepted, RetiredKind, JobNotFound) as error:
             refused.append((draft.kind, type(error).__name__))
     return tuple(refused)
 

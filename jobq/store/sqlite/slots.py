@@ -5,16 +5,17 @@ from typing import Any, NamedTuple
 
 import apsw
 
-from jobq.errors import ArgumentError, DedupeConflict, PayloadError, RetiredKind
+from jobq.errors import ArgumentError, DedupeConflict, KindNotAccepted, PayloadError, RetiredKind
 from jobq.model.entries import Entry
 from jobq.model.events import Change
 from jobq.model.instant import shift
+from jobq.model.job import DEFAULT_QUEUE
 from jobq.model.payload import encode
 from jobq.model.schedule import Due, Slot, due_slots, jitter_delay, sane_next_run, slot_key
 from jobq.model.scheduled import Dispatched, ScheduleInfo, timing_of
 from jobq.store.base import Draft, Placed
 from jobq.store.scheduling import Attempts
-from jobq.store.sqlite import enqueue, rows
+from jobq.store.sqlite import accepting, enqueue, rows
 
 # The primary key of jobq_slot.
 GUARD = "SELECT 1 FROM jobq_slot WHERE schedule = ? AND slot = ? AND entry = ?"
@@ -67,7 +68,7 @@ def plan(
         drafts = [_draft_of_slot(info, entry, slot, attempts) for slot, entry in wanted]
         for draft in drafts:
             _refuse(conn, draft)
-    except (ArgumentError, PayloadError, RetiredKind, DedupeConflict) as error:
+    except (ArgumentError, PayloadError, RetiredKind, KindNotAccepted, DedupeConflict) as error:
         return f"{type(error).__name__}: {error}"[:_LONGEST_ERROR]
     return Plan(due, anchor, wanted, drafts)
 
@@ -136,6 +137,8 @@ def _refuse(conn: apsw.Connection, draft: Draft) -> None:
     row: Any = conn.execute(enqueue.KIND, (draft.kind,)).fetchone()
     if row is not None and row[0]:
         raise RetiredKind(draft.kind)
+    queue = draft.queue or (row and row[1]) or DEFAULT_QUEUE
+    accepting.require(conn, queue, [draft.kind])
     held = None if draft.dedupe_key is None else enqueue.holder(conn, draft.dedupe_key)
     if held is not None and held[1] != draft.kind:
         raise DedupeConflict(held[0], why=f"a job of kind {held[1]!r}, not {draft.kind!r}")

@@ -11,7 +11,7 @@ from jobq.model.effects import Verdict
 from jobq.model.events import Change
 from jobq.model.job import Actor, Job, JobInfo, JobState, KindInfo, LoggedChange, QueueInfo, Requeued, Run
 from jobq.model.lease import Beat, Claim, ClaimRequest, Settled, Settlement
-from jobq.store.base import Draft, Filter, KindRow, Outlook, Placed, RunnerRow
+from jobq.store.base import Draft, Filter, KindRow, Outlook, Placed, QueueRow, RunnerRow
 from jobq.store.sqlite import (
     cancel,
     claim,
@@ -38,7 +38,7 @@ class SqliteStore(SqliteSchedules, SqliteUpkeep):
     Implements :class:`jobq.store.base.Store`, whose docstrings are the contract of the methods here.
     """
 
-    def register(self, kinds: Sequence[KindRow], queues_: Sequence[str], retired: Sequence[str]) -> None:
+    def register(self, kinds: Sequence[KindRow], queues_: Sequence[QueueRow], retired: Sequence[str]) -> None:
         """Write the rows of kinds and queues."""
         self._write(lambda conn, _: queues.register(conn, kinds, queues_, retired))
 

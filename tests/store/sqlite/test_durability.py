@@ -9,7 +9,7 @@ from jobq.model.job import Actor
 from jobq.model.lease import ClaimRequest, Settlement
 from jobq.model.outcome import Released
 from jobq.model.runner import RunnerRow
-from jobq.store.base import Durability
+from jobq.store.base import Durability, QueueRow
 from jobq.store.sqlite.engine import Engine
 from jobq.store.sqlite.store import SqliteStore
 from jobq.testing import FakeClock
@@ -65,7 +65,7 @@ def _transaction(store: SqliteStore) -> None:
 
 #: Verbs whose caller was told something: synced at "balanced".
 ACKNOWLEDGED: dict[str, Callable[[SqliteStore], object]] = {
-    "register": lambda store: store.register([], ["mail"], []),
+    "register": lambda store: store.register([], [QueueRow("mail")], []),
     "enqueue": lambda store: store.enqueue([draft()]),
     "claim": lambda store: store.claim(REQUEST, durable=True),
     "settle": lambda store: store.settle([Settlement(1, "t", Released())], durable=True),
