@@ -1,6 +1,7 @@
 """A durable job queue for synchronous Python: plain threads, one SQLite file, no server."""
 
-from jobq.bus import Bus, Subscription
+from jobq.audience import Subscription
+from jobq.bus import Bus
 from jobq.cancellation import CancelReason, CancelToken
 from jobq.clock import Clock, SystemClock
 from jobq.config import Config, QueueConfig
@@ -52,7 +53,9 @@ from jobq.model.cron import Cron
 from jobq.model.effects import Verdict
 from jobq.model.entries import Entry
 from jobq.model.events import (
+    PRIVATE,
     Event,
+    Gap,
     HealthChanged,
     JobProgressed,
     JobStateChanged,
@@ -94,6 +97,7 @@ from jobq.stream import Stream
 from jobq.transacting import Snapshot, Transaction
 
 __all__ = [
+    "PRIVATE",
     "Actor",
     "ArgumentError",
     "AttrsCodec",
@@ -121,6 +125,7 @@ __all__ = [
     "Finding",
     "ForeignHandle",
     "ForkedHandle",
+    "Gap",
     "Gate",
     "Handler",
     "Handlers",

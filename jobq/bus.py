@@ -4,57 +4,53 @@ The store appends changes to the feed while it holds the write lock; whoever cal
 commit. One thread at a time delivers, so an event of one thread may be told on another.
 """
 
-import threading
-from collections import deque
 from collections.abc import Callable, Sequence
-from types import TracebackType
-from typing import Any, Generic, TypeVar
+from typing import TypeVar
 
 from jobq.arguments import check_int
+from jobq.audience import Listener, Receiver, Subscription, Target, call
 from jobq.blocks import Blocks
 from jobq.errors import ArgumentError
-from jobq.log import get_logger
-from jobq.model.events import Change, Event, JobStateChanged
+from jobq.lane import Lane
+from jobq.model.events import Change, Event, Gap, is_event_class
+from jobq.ring import RING_SIZE, Ring, Told, type_of
 from jobq.stream import Stream
-from jobq.threads import Alone
-
-logger = get_logger(__name__)
 
 E = TypeVar("E", bound=Event)
-Item = TypeVar("Item")
 
-
-class Subscription:
-    """A listener on the bus; ``close()`` ends it, as does leaving it as a context manager."""
-
-    def __init__(self, end: Callable[[], None]) -> None:
-        self._end = end
-
-    def close(self) -> None:
-        """Tell the listener nothing more; closing twice does nothing. An event being told may still arrive."""
-        self._end()
-
-    def __enter__(self) -> "Subscription":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
+_FIX = "Decorate the class itself with @attrs.frozen, below jobq.Event."
 
 
 class Bus:
-    """What all job queues of one file in one process tell, to whoever listens; safe to use from any thread."""
+    """What all job queues of one file in one process tell, to whoever listens; safe to use from any thread.
 
-    def __init__(self, blocks: Blocks | None = None) -> None:
+    It keeps the newest events under their ids, for streams that go on where a client left off.
+    """
+
+    def __init__(self, blocks: Blocks | None = None, *, ring_size: int = RING_SIZE) -> None:
         self._blocks = blocks or Blocks()
-        self._lock = threading.Lock()
-        self._audience: tuple[_Target, ...] = ()
-        self._routes: dict[type[Event], tuple[_Target, ...]] = {}
+        # Its lock guards everything here: who listens, and the order in which events are numbered.
+        self._ring = Ring(ring_size)
+        self._audience: tuple[Target, ...] = ()
+        self._routes: dict[type[Event], tuple[Target, ...]] = {}
         self._watchers: tuple[tuple[Callable[[Change], object]], ...] = ()
+        self._known: set[type[Event]] = set()
         # Two lanes, so that a slow listener does not hold up the waking of workers.
-        self._changes: _Lane[Change] = _Lane(self._wake)
-        self._events: _Lane[Change | Event] = _Lane(self._tell)
+        self._changes: Lane[Change] = Lane(self._wake_next)
+        self._events: Lane[Change | Event] = Lane(self._tell_next, self._rest)
+
+    @property
+    def behind(self) -> bool:
+        """Whether there is something that no listener was told yet."""
+        return bool(self._events.pending)
+
+    @property
+    def telling(self) -> bool:
+        """Whether the calling thread is inside a listener.
+
+        What makes events out of log lines asks this and makes none: a listener that logs would never come to an end.
+        """
+        return self._events.is_mine
 
     def feed(self, changes: Sequence[Change]) -> None:
         """Take committed changes from the store, in the order of the commits.
@@ -63,8 +59,7 @@ class Bus:
         """
         if self._watchers:
             self._changes.pending.extend(changes)
-        if self._audience:
-            self._events.pending.extend(changes)
+        self._enter(changes)
 
     def publish(self, event: Event) -> None:
         """Tell an event of the host's own, or one of jobq's, behind those that wait already.
@@ -72,7 +67,7 @@ class Bus:
         Inside a transaction of this thread it is told after the commit, or not at all.
 
         Raises:
-            ArgumentError: it is no :class:`Event`.
+            ArgumentError: it is no :class:`Event`, or its class is no frozen attrs class.
         """
         self.post(event)
         self.deliver()
@@ -82,18 +77,13 @@ class Bus:
 
         This is for a thread with something better to do than to wait for a listener. Raises as :meth:`publish` does.
         """
-        if not isinstance(event, Event):
-            raise ArgumentError("event", f"an Event is needed, not a {type(event).__name__}")
+        if type(event) not in self._known:
+            self._learn(event)
         block = self._blocks.mine()
         if block is not None:
             block.events.append(event)
-        elif self._audience:
-            self._events.pending.append(event)
-
-    @property
-    def behind(self) -> bool:
-        """Whether there is something that no listener was told yet."""
-        return bool(self._events.pending)
+        else:
+            self._enter((event,))
 
     def wake(self) -> None:
         """Tell the watchers, who are quick, and no listener."""
@@ -118,23 +108,49 @@ class Bus:
         It is called synchronously on the thread that delivers, may call any verb but ``wait``, and should be quick. One
         that raises is logged and skipped; the outcome of a job never changes because of it.
         """
-        if not isinstance(event_type, type) or not issubclass(event_type, Event):
+        if not _all_events(event_type):
             raise ArgumentError("event_type", "a subclass of Event is needed")
         if not callable(listener):
             raise ArgumentError("listener", f"a function is needed, not a {type(listener).__name__}")
-        return Subscription(self._add(_Target((event_type,), listener, private=True)))
+        return self.attach(Listener(listener), event_type, private=True)
 
-    def stream(self, *types: type[Event], maxsize: int = 256, private: bool = False) -> Stream:
-        """Open a bounded stream of the events of these types, or of all.
+    def stream(
+        self, *types: type[Event], maxsize: int = 256, since: str | None = None, private: bool = False
+    ) -> Stream:
+        """Open a bounded stream of the events of these types, or of all, from now on.
 
         When it is full the oldest event is dropped and counted; publishing never waits for a stream. Private events
         come only when asked for.
+
+        With ``since``, the ``last_id`` of an earlier stream, it goes on behind that event: first what the bus still
+        keeps, however small ``maxsize`` is, then what comes. Nothing is missing and nothing comes twice. Where the bus
+        does not keep all of it, or the id is no id of this bus, the first event is a :class:`Gap`.
         """
-        if not all(isinstance(wanted, type) and issubclass(wanted, Event) for wanted in types):
+        if not _all_events(*types):
             raise ArgumentError("types", "subclasses of Event are needed")
-        stream = Stream(maxsize=check_int(maxsize, argument="maxsize", least=1))
-        stream.on_close(self._add(_Target(types or (Event,), stream.put, private=private, reset=stream.after_fork)))
+        if since is not None and not isinstance(since, str):
+            raise ArgumentError("since", f"the last_id of a stream is needed, not a {type(since).__name__}")
+        stream = Stream(self._ring.name, maxsize=check_int(maxsize, argument="maxsize", least=1))
+        target = Target(types or (Event,), stream, private=private)
+        with self._ring.lock:
+            last, missed = (self._ring.last, ()) if since is None else self._ring.after(since)
+            self._join(target)
+        stream.begin(last, (told for told in missed if told.event_type is Gap or target.wants(told.event_type)))
+        stream.on_close(lambda: self._leave(target))
         return stream
+
+    def attach(
+        self,
+        receiver: Receiver,
+        *types: type[Event],
+        private: bool = False,
+        rest: Callable[[], object] | None = None,
+    ) -> Subscription:
+        """Let a receiver take the events of these types; ``rest`` is called when all was told for now."""
+        target = Target(types, receiver, private=private, rest=rest)
+        with self._ring.lock:
+            self._join(target)
+        return Subscription(lambda: self._leave(target))
 
     def watch(self, callback: Callable[[Change], object]) -> Callable[[], None]:
         """Call back with every raw change, ahead of all listeners; return the function that ends it.
@@ -142,103 +158,79 @@ class Bus:
         This is for waking threads: the callback has to be quick and must not call a verb.
         """
         entry = (callback,)
-        with self._lock:
+        with self._ring.lock:
             self._watchers = (*self._watchers, entry)
 
         def unsubscribe() -> None:
-            with self._lock:
+            with self._ring.lock:
                 # By identity: one callback may watch twice.
                 self._watchers = tuple(kept for kept in self._watchers if kept is not entry)
 
         return unsubscribe
 
+    def keep(self, ring_size: int) -> None:
+        """Keep at least so many events for streams that go on."""
+        with self._ring.lock:
+            self._ring.keep(ring_size)
+
     def after_fork(self) -> None:
-        """Make the bus usable in a forked child: new locks, and nothing to tell that the parent tells."""
-        self._lock = threading.Lock()
+        """Make the bus usable in a forked child: another bus, with nothing to tell that the parent tells."""
+        self._ring.begin()
         self._changes.after_fork()
         self._events.after_fork()
         for target in self._audience:
-            target.reset()
+            target.receiver.after_fork()
 
-    def _add(self, target: "_Target") -> Callable[[], None]:
-        with self._lock:
-            self._audience, self._routes = (*self._audience, target), {}
+    def _enter(self, items: Sequence[Change | Event]) -> None:
+        with self._ring.lock:
+            if self._audience or self._events.pending:
+                self._events.pending.extend(items)
+            else:
+                # Nobody is there: they are kept for who comes back, and cost no more than that.
+                self._ring.extend(items)
 
-        def remove() -> None:
-            with self._lock:
-                self._audience, self._routes = tuple(kept for kept in self._audience if kept is not target), {}
+    def _learn(self, event: Event) -> None:
+        found = type(event)
+        if not isinstance(event, Event):
+            raise ArgumentError("event", f"an Event is needed, not a {found.__name__}")
+        if not is_event_class(found):
+            raise ArgumentError("event", f"{found.__name__} is no frozen attrs class", fix=_FIX)
+        self._known.add(found)
 
-        return remove
+    def _join(self, target: Target) -> None:
+        self._audience, self._routes = (*self._audience, target), {}
 
-    def _wake(self, change: Change) -> None:
+    def _leave(self, target: Target) -> None:
+        with self._ring.lock:
+            self._audience, self._routes = tuple(kept for kept in self._audience if kept is not target), {}
+
+    def _wake_next(self) -> None:
+        change = self._changes.pending.popleft()
         for (callback,) in self._watchers:
-            _call(callback, change)
+            call(callback, change)
 
-    def _tell(self, item: Change | Event) -> None:
-        event_type = JobStateChanged if isinstance(item, Change) else type(item)
-        targets = self._route(event_type)
+    def _tell_next(self) -> None:
+        # Numbered, and its audience chosen, in one step: a stream that goes on gets each event once, kept or live.
+        with self._ring.lock:
+            item = self._events.pending.popleft()
+            number = self._ring.add(item)
+            targets = self._route(type_of(item))
         if targets:
-            # A change becomes an event only when somebody looks at it.
-            event = item.event() if isinstance(item, Change) else item
+            told = Told(number, item)
             for target in targets:
-                _call(target.call, event)
+                target.take(told)
 
-    def _route(self, event_type: type[Event]) -> tuple["_Target", ...]:
-        # Looked up in and stored into one mapping: a subscription that comes meanwhile starts a new one.
-        routes = self._routes
-        found = routes.get(event_type)
+    def _rest(self) -> None:
+        for target in self._audience:
+            if target.rest is not None:
+                target.rest()
+
+    def _route(self, event_type: type[Event]) -> tuple[Target, ...]:
+        found = self._routes.get(event_type)
         if found is None:
-            found = routes[event_type] = tuple(target for target in self._audience if target.wants(event_type))
+            found = self._routes[event_type] = tuple(target for target in self._audience if target.wants(event_type))
         return found
 
 
-class _Target:
-    """A listener or a stream, and what it wants to hear."""
-
-    def __init__(
-        self,
-        types: tuple[type[Event], ...],
-        call: Callable[[Any], object],
-        *,
-        private: bool,
-        reset: Callable[[], None] = lambda: None,
-    ) -> None:
-        self.types = types
-        self.call = call
-        self.private = private
-        self.reset = reset
-
-    def wants(self, event_type: type[Event]) -> bool:
-        return issubclass(event_type, self.types) and (self.private or not event_type.private)
-
-
-class _Lane(Generic[Item]):
-    """First in, first out, handed on by one thread at a time."""
-
-    def __init__(self, hand_on: Callable[[Item], None]) -> None:
-        self.pending: deque[Item] = deque()
-        self._hand_on = hand_on
-        self._handing_on = Alone()
-
-    def drain(self) -> None:
-        # The second look after letting go finds what came between the last look and the end.
-        while self.pending and self._handing_on.run(self._empty):
-            pass
-
-    def after_fork(self) -> None:
-        self._handing_on.after_fork()
-        self.pending.clear()
-
-    def _empty(self) -> None:
-        while self.pending:
-            self._hand_on(self.pending.popleft())
-
-
-def _call(callback: Callable[[Item], object], item: Item) -> None:
-    try:
-        callback(item)
-    except BaseException as error:  # a listener's SystemExit must not end the worker that happens to deliver
-        if isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread():
-            raise  # Ctrl-C comes there and nowhere else
-        name = getattr(callback, "__qualname__", type(callback).__name__)
-        logger.error("jobq.bus.listener_failed", listener=name, error=type(error).__name__)
+def _all_events(*types: object) -> bool:
+    return all(isinstance(wanted, type) and issubclass(wanted, Event) for wanted in types)

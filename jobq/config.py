@@ -14,6 +14,7 @@ from jobq.model.duration import Duration, to_seconds
 from jobq.model.nearest import suggestion
 from jobq.model.retry import RetryPolicy
 from jobq.retention import Retention, to_retention
+from jobq.ring import RING_SIZE
 from jobq.settings import Settings, setting
 from jobq.store.base import Durability
 
@@ -94,6 +95,10 @@ def _poll(value: Duration) -> float:
 
 def _hand(value: int) -> int:
     return _whole("hand", value, least=1, most=1_000)
+
+
+def _event_ring_size(value: int) -> int:
+    return _whole("event_ring_size", value, least=0, most=1_000_000)
 
 
 def _workers(value: int | None) -> int | None:
@@ -217,6 +222,11 @@ class Config(Settings):
         default=32,
         converter=_hand,
         metadata=setting("most jobs that a worker thread claims at once; 1 turns hands off"),
+    )
+    event_ring_size: int = attrs.field(
+        default=RING_SIZE,
+        converter=_event_ring_size,
+        metadata=setting("newest events that are kept for streams that go on where a client left off", section="api"),
     )
     queues: Mapping[str, QueueConfig] = attrs.field(
         factory=dict,

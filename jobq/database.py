@@ -48,7 +48,8 @@ class Database:
         #: Whether the file was there before this process opened it.
         self.existed = os.path.exists(path)
         self.blocks = Blocks()
-        self.bus = Bus(self.blocks)
+        # It keeps as many events as the configurations of its job queues ask for.
+        self.bus = Bus(self.blocks, ring_size=0)
         self.gates = Gates()
         self.live = LiveRuns()
         self.users = 0

@@ -85,6 +85,7 @@ def _build(
         durability=config.durability,
         busy_timeout=config.busy_timeout,
     )
+    shared.bus.keep(config.event_ring_size)
     jobs = JobQueue(database=shared, store=store, config=config, clock=clock, redactor=redactor)
     try:
         jobs.attach(jobs.handlers, *registries)

@@ -1,12 +1,14 @@
 """A stream: the bounded queue through which one client reads events at its own speed."""
 
 import queue
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 
 from jobq.log import get_logger
 from jobq.model.duration import Duration, to_seconds
 from jobq.model.events import Event
+from jobq.ring import Told
 
 logger = get_logger(__name__)
 
@@ -17,10 +19,11 @@ class Stream:
     Iterating waits for the next event and ends when the stream is closed.
     """
 
-    def __init__(self, *, maxsize: int) -> None:
+    def __init__(self, name: Callable[[int], str], *, maxsize: int) -> None:
         self.maxsize = maxsize
         #: How many events were dropped because the stream was full: exact.
         self.dropped = 0
+        self._name = name
         self._closed = False
         self._end: Callable[[], None] | None = None
         self.after_fork()
@@ -30,7 +33,17 @@ class Stream:
         """Whether nothing more comes in."""
         return self._closed
 
-    def put(self, event: Event) -> None:
+    @property
+    def last_id(self) -> str:
+        """The id of the event that was read last, for ``since``; before the first one, of the place where it began."""
+        return self._name(self._last)
+
+    def begin(self, last: int, missed: Iterable[Told] = ()) -> None:
+        """Stand behind the event with this number, and have these read before what comes."""
+        self._last = last
+        self._missed.extend(missed)
+
+    def take(self, told: Told) -> None:
         """Take an event, and drop the oldest one when the stream is full; never waits.
 
         The bus calls it from one thread at a time, which is what makes the count exact.
@@ -39,22 +52,26 @@ class Stream:
             return
         if self._queue.qsize() >= self.maxsize:
             self._drop()
-        self._queue.put(event)
+        self._queue.put(told)
 
     def get(self, timeout: Duration | None = None) -> Event | None:
         """Return the oldest event that was not read, waiting for one; None when the stream is closed and read.
 
         ``timeout`` is the longest wait in real time; None is also the answer when nothing came in it.
         """
-        seconds = None if timeout is None else max(0.0, to_seconds(timeout, argument="timeout"))
-        try:
-            event = self._queue.get(timeout=seconds)
-        except queue.Empty:
-            return None
-        if event is None:
-            # The mark of the end stays for other readers.
-            self._queue.put(None)
-        return event
+        told = self._next_missed() if self._missed else None
+        if told is None:
+            seconds = None if timeout is None else max(0.0, to_seconds(timeout, argument="timeout"))
+            try:
+                told = self._queue.get(timeout=seconds)
+            except queue.Empty:
+                return None
+            if told is None:
+                # The mark of the end stays for other readers.
+                self._queue.put(None)
+                return None
+        self._last = told.number
+        return told.event
 
     def close(self) -> None:
         """Take nothing more in; what waits can still be read. Closing twice does nothing."""
@@ -70,9 +87,12 @@ class Stream:
         self._end = end
 
     def after_fork(self) -> None:
-        """Make the stream usable in a forked child: empty, with new locks."""
-        # Unbounded underneath: the bound is kept by put(), so that neither it nor the mark of the end ever waits.
-        self._queue: queue.Queue[Event | None] = queue.Queue()
+        """Make the stream usable in a forked child: empty, and at the beginning of the child's bus."""
+        # Unbounded underneath: the bound is kept by take(), so that neither it nor the mark of the end ever waits.
+        # queue.Queue would be left locked by a KeyboardInterrupt in a reader, and then hold up whoever publishes.
+        self._queue: queue.SimpleQueue[Told | None] = queue.SimpleQueue()
+        self._missed: deque[Told] = deque()
+        self._last = 0
         if self._closed:
             self._queue.put(None)
 
@@ -87,6 +107,12 @@ class Stream:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _next_missed(self) -> Told | None:
+        try:
+            return self._missed.popleft()
+        except IndexError:
+            return None  # another reader was faster
 
     def _drop(self) -> None:
         try:

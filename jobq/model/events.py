@@ -1,11 +1,16 @@
 """What the bus tells: one frozen class per fact, with ids, states and numbers and never a payload or an error text."""
 
+from collections.abc import Mapping
 from datetime import datetime
-from typing import ClassVar, NamedTuple
+from types import MappingProxyType
+from typing import ClassVar, Final, NamedTuple
 
 import attrs
 
 from jobq.model.job import JobState
+
+#: The metadata of a field that never reaches the event log: ``attrs.field(metadata=jobq.PRIVATE)``.
+PRIVATE: Final[Mapping[str, bool]] = MappingProxyType({"jobq_private": True})
 
 
 class Change(NamedTuple):
@@ -40,10 +45,30 @@ class Change(NamedTuple):
 
 @attrs.frozen(kw_only=True)
 class Event:
-    """The root of everything that can be published on the bus; hosts derive their own."""
+    """The root of everything that can be published on the bus; hosts derive their own frozen attrs classes."""
 
-    #: A private event reaches listeners, and streams that ask for private ones.
+    #: A private event reaches listeners, and streams that ask for private ones; it never reaches the event log.
     private: ClassVar[bool] = False
+
+
+def is_event_class(found: type[Event]) -> bool:
+    """Whether instances of this subclass are values: it is an attrs class itself, and frozen like the root."""
+    return "__attrs_attrs__" in vars(found) and found.__setattr__ is Event.__setattr__
+
+
+def is_private(field: "attrs.Attribute[object]") -> bool:
+    """Whether a field is marked with :data:`PRIVATE`."""
+    return bool(field.metadata.get("jobq_private"))
+
+
+@attrs.frozen(kw_only=True)
+class Gap(Event):
+    """What a stream begins with when it cannot go on where its client left off; then comes all that is still kept."""
+
+    #: The id that the client named.
+    since: str
+    #: How many events of any type were missed; None where the id is another bus's, after a restart say.
+    missed: int | None
 
 
 @attrs.frozen(kw_only=True)
@@ -70,7 +95,7 @@ class JobProgressed(Event):
     done: float
     total: float | None
     #: What the handler wrote for people, redacted, at most 500 characters.
-    note: str | None
+    note: str | None = attrs.field(metadata=PRIVATE)
     at: datetime
 
 

@@ -95,7 +95,8 @@ def test_a_slow_listener_does_not_stop_the_heart(
         changes.wait_for(lambda: (runner.heartbeat.last_good or 0.0) > before + 0.15)
         assert not slow.may_end.is_set()
         slow.may_end.set()
-    assert set(slow.threads) == {"jobq-herald"}
+    # By the herald, unless a worker came by first.
+    assert "jobq-heartbeat" not in slow.threads
     assert errors.take() == ["jobq.store.failed"]
 
 
