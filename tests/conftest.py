@@ -11,6 +11,7 @@ import pytest
 import jobq
 from jobq.model.events import JobStateChanged
 from jobq.testing import FakeClock
+from tests.postgres import Cluster, NoPostgres
 
 #: A thread that is about to end is waited for so long, in seconds.
 PATIENCE = 5.0
@@ -108,3 +109,23 @@ def events(jobs: jobq.JobQueue) -> list[JobStateChanged]:
     told: list[JobStateChanged] = []
     jobs.bus.subscribe(JobStateChanged, told.append)
     return told
+
+
+@pytest.fixture(scope="session")
+def postgres_cluster() -> Iterator[Cluster]:
+    """The session's own PostgreSQL, started by the first test that asks; skips where there is none."""
+    try:
+        cluster = Cluster()
+        cluster.start()
+    except NoPostgres as reason:
+        pytest.skip(str(reason))
+    yield cluster
+    cluster.stop()
+
+
+@pytest.fixture
+def postgres_dsn(postgres_cluster: Cluster) -> Iterator[str]:
+    """The URI of an empty PostgreSQL database of the test's own."""
+    database = postgres_cluster.create_database()
+    yield postgres_cluster.dsn(database)
+    postgres_cluster.drop_database(database)
