@@ -101,6 +101,12 @@ class Blocks:
         block.begin()
         self._open = block
 
+    def report(self) -> None:
+        """Log the open block if it has been open for too long and was not reported yet, from any thread."""
+        block = self._open
+        if block is not None and not block.over:
+            block.report()
+
     def after_fork(self) -> None:
         """Forget it in a forked child, whose block it is not."""
         self._open = None

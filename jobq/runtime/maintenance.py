@@ -17,7 +17,10 @@ EVERY, CHECKPOINT_EVERY, SWEEP_EVERY = 1.0, 30.0, 60.0
 
 
 class Maintenance(Service):
-    """Watches the clocks, takes back expired leases, writes late progress, removes old jobs, keeps the files small."""
+    """Watches the clocks, takes back expired leases, writes late progress, removes old jobs, keeps the files small.
+
+    And it reports a transaction that somebody has left open.
+    """
 
     name = "maintenance"
 
@@ -33,6 +36,8 @@ class Maintenance(Service):
 
     def tick(self) -> None:
         """Do what is due; looks on a reader first, because the write lock is everybody's."""
+        # First: whatever writes would wait for that transaction.
+        self._jobs.blocks.report()
         self._exchange.observe()
         if self._jobs.store.look(self._exchange.request(None)).expired:
             self._jobs.store.reclaim(hold_expired=self._guard.holding)
