@@ -1,6 +1,6 @@
 """Enqueueing: arguments become drafts, drafts become rows."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import partial
 from itertools import islice
@@ -80,25 +80,24 @@ class Producing(Waiting):
             return Enqueued.later(self.wait)
         return self._enqueued(self._place(draft))
 
-    def enqueue_many(self, items: Iterable[NewJob], *, chunk: int | None = None) -> list[Enqueued]:
+    def enqueue_many(
+        self, items: Iterable[NewJob], *, chunk: int | None = None, join: bool = True
+    ) -> list[Enqueued]:
         """Store many jobs in one transaction, or in one for each ``chunk`` of them; answers come in input order.
 
         Dedupe keys hold inside the batch too. What is refused leaves its whole transaction unwritten; with ``chunk``
-        the chunks before it stand. The rest is as in :meth:`enqueue`.
+        the chunks before it stand. The rest is as in :meth:`enqueue`, ``join`` too.
         """
         size = None if chunk is None else check_int(chunk, argument="chunk", least=1)
         if not isinstance(items, Iterable):
             raise ArgumentError("items", f"NewJob values are needed, not a {type(items).__name__}")
-        source = enumerate(items)
-        answers: list[Enqueued] = []
-        while drafts := [self._draft(number, item) for number, item in islice(source, size)]:
-            self.register()
-            placed = self.store.enqueue(drafts)
-            self.deliver()
-            counts = {"count": len(placed), "created": sum(one.created for one in placed)}
-            self.blocks.after_commit(partial(_tell, counts))
-            answers.extend(map(self._enqueued, placed))
-        return answers
+        chunks = self._chunks(items, size)
+        block = None if join else self.blocks.mine()
+        if block is None:
+            return [self._enqueued(placed) for placed in self._place_all(chunks)]
+        checked = list(chunks)
+        block.at_end.append(lambda: self._place_all(checked))
+        return [Enqueued.later(self.wait) for drafts in checked for _ in drafts]
 
     def draft(self, item: NewJob) -> Draft:
         """Check what an enqueue would be told, and return what it would store; nothing is written."""
@@ -111,6 +110,23 @@ class Producing(Waiting):
         fields = {"job_id": placed.id, "kind": draft.kind, "queue": draft.queue, "created": placed.created}
         self.blocks.after_commit(partial(_tell, fields))
         return placed
+
+    def _chunks(self, items: Iterable[NewJob], size: int | None) -> Iterator[list[Draft]]:
+        source = enumerate(items)
+        while drafts := [self._draft(number, item) for number, item in islice(source, size)]:
+            yield drafts
+
+    def _place_all(self, chunks: Iterable[list[Draft]]) -> list[Placed]:
+        """Store each chunk in a transaction of its own; the next one is asked for when it is written."""
+        answers: list[Placed] = []
+        for drafts in chunks:
+            self.register()
+            placed = self.store.enqueue(drafts)
+            self.deliver()
+            counts = {"count": len(placed), "created": sum(one.created for one in placed)}
+            self.blocks.after_commit(partial(_tell, counts))
+            answers += placed
+        return answers
 
     def _draft(self, number: int, item: NewJob) -> Draft:
         try:

@@ -13,8 +13,7 @@ import pytest
 import jobq
 from jobq.model.events import Change
 from jobq.testing import FakeClock, running_job
-from tests.aborting import Abort, aborted, failing
-from tests.conftest import ErrorLog
+from tests.aborting import aborted
 
 
 def in_a_thread(call: Callable[..., Any], *arguments: Any) -> Any:
@@ -203,58 +202,6 @@ def test_what_cannot_be_a_part_of_it_is_refused(jobs: jobq.JobQueue, refused: Ca
         assert caught.value.fix
 
     assert (jobs.get(made.id).state, jobs.get(lease.id).token) == ("queued", lease.token)
-
-
-@pytest.mark.parametrize("fails", [False, True], ids=["committed", "rolled back"])
-def test_what_does_not_join_is_carried_out_at_the_end(
-    jobs: jobq.JobQueue, events: list[jobq.JobStateChanged], fails: bool
-) -> None:
-    """However the block ends, and after it; its answer names no job, an inner rollback does not undo it."""
-    try:
-        with jobs.transaction():
-            jobs.enqueue("joined")
-            try:
-                with jobs.transaction():
-                    apart = jobs.enqueue("apart", {"n": 1}, join=False)
-                    raise LookupError
-            except LookupError:
-                pass
-            assert (apart.id, apart.created, apart.job) == (None, None, None)
-            assert len(jobs.find()) == 1
-            if fails:
-                raise ValueError
-    except ValueError:
-        pass
-
-    expected = ["apart"] if fails else ["joined", "apart"]
-    assert [event.kind for event in events] == expected
-    assert jobs.find(kind="apart")[0].state == "queued"
-
-
-def test_outside_a_block_join_false_is_a_plain_enqueue(jobs: jobq.JobQueue) -> None:
-    """It has an id at once."""
-    assert jobs.get(jobs.enqueue("a", join=False).id).kind == "a"
-
-
-def test_what_does_not_join_is_checked_at_the_call(jobs: jobq.JobQueue) -> None:
-    """Its arguments, not at the end."""
-    with jobs.transaction(), pytest.raises(jobq.ArgumentError):
-        jobs.enqueue("a", join=False, delay=float("nan"))
-
-
-def test_a_failure_at_the_end_is_not_lost(jobs: jobq.JobQueue, errors: ErrorLog) -> None:
-    """It is raised after the block; where the block failed, that error comes out with a note."""
-    jobs.enqueue("a", dedupe_key="k")
-    with failing(jobs.transaction(), jobq.DedupeConflict):
-        jobs.enqueue("b", dedupe_key="k", join=False)
-        jobs.enqueue("c", join=False)
-    reason = Abort()
-    with aborted(jobs.transaction(), reason):
-        jobs.enqueue("b", dedupe_key="k", join=False)
-
-    assert "DedupeConflict" in reason.__notes__[0]
-    assert errors.take() == ["jobq.enqueue.failed"]
-    assert [job.kind for job in jobs.find()] == ["c", "a"]
 
 
 @pytest.mark.parametrize("fails", [False, True], ids=["committed", "rolled back"])
