@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import overload
+from typing import Literal, overload
 
 from jobq.arguments import (
     check_delay,
@@ -31,12 +31,17 @@ class Administration(Core):
     """The verbs that change jobs and queues."""
 
     @overload
-    def cancel(self, ids: int, *, dry_run: bool = False) -> bool: ...
+    def cancel(self, ids: int, *, children: Literal[False] = False, dry_run: bool = False) -> bool: ...
 
     @overload
-    def cancel(self, ids: Iterable[int], *, dry_run: bool = False) -> tuple[int, ...]: ...
+    def cancel(self, ids: int, *, children: Literal[True], dry_run: bool = False) -> tuple[int, ...]: ...
 
-    def cancel(self, ids: int | Iterable[int], *, dry_run: bool = False) -> bool | tuple[int, ...]:
+    @overload
+    def cancel(self, ids: Iterable[int], *, children: bool = False, dry_run: bool = False) -> tuple[int, ...]: ...
+
+    def cancel(
+        self, ids: int | Iterable[int], *, children: bool = False, dry_run: bool = False
+    ) -> bool | tuple[int, ...]:
         """Cancel queued jobs at once, and ask running ones to stop.
 
         A bare id answers True, or False for a job that has ended; several answer with those that were reached, and
@@ -44,17 +49,21 @@ class Administration(Core):
         second; it decides when to stop, and a job that then returns normally has succeeded. ``dry_run`` answers the
         same and changes nothing.
 
+        With ``children`` everything below these jobs is cancelled too, in the same transaction, also where they have
+        ended, and the answer is the ids that were reached, a bare id's too. What a running one enqueues later is not.
+        The work grows with the family.
+
         Raises:
             JobNotFound: a bare id names no job.
         """
         if isinstance(ids, Iterable):
             wanted = check_ids(ids)
-            return self._cancel(wanted, dry_run=dry_run) if wanted else ()
+            return self._cancel(wanted, children=children, dry_run=dry_run) if wanted else ()
         job_id = check_id(ids, argument="ids")
-        reached = self._cancel((job_id,), dry_run=dry_run)
+        reached = self._cancel((job_id,), children=children, dry_run=dry_run)
         if not reached and not self.store.states((job_id,)):
             raise JobNotFound(job_id)
-        return bool(reached)
+        return reached if children else bool(reached)
 
     def requeue(
         self,
@@ -143,14 +152,14 @@ class Administration(Core):
             self.bus.publish(QueueStateChanged(queue=queue, paused=False, at=self.clock.now()))
         return changed
 
-    def _cancel(self, ids: tuple[int, ...], *, dry_run: bool) -> tuple[int, ...]:
+    def _cancel(self, ids: tuple[int, ...], *, children: bool, dry_run: bool) -> tuple[int, ...]:
         self.register()
         # Looked up before the request: a run that starts after it is another one and must not be stopped.
-        runs = self.live.of(ids)
-        verdicts = self.store.cancel(ids, dry_run=dry_run)
+        runs = self.live.now()
+        verdicts = self.store.cancel(ids, children=children, dry_run=dry_run)
         if not dry_run:
             self.blocks.after_commit(lambda: self._tell_cancelled(runs, verdicts))
-        return tuple(job_id for job_id in ids if verdicts.get(job_id) is not None)
+        return tuple(job_id for job_id, verdict in verdicts.items() if verdict is not None)
 
     def _tell_cancelled(
         self, runs: list[tuple[int, Stoppable]], verdicts: Mapping[int, Verdict | None]

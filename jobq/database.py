@@ -5,7 +5,6 @@ import os
 import shutil
 import tempfile
 import threading
-from collections.abc import Iterable
 from typing import Protocol
 
 from jobq import fork
@@ -29,13 +28,10 @@ class LiveRuns(dict[tuple[int, str], Stoppable]):
     Whoever runs a job puts its token here and takes it out again; single operations on a dict need no lock.
     """
 
-    def of(self, ids: Iterable[int]) -> list[tuple[int, Stoppable]]:
-        """Return the job id of each of these jobs that is claimed here, with what to ask to stop."""
-        if not self:
-            return []
-        wanted = frozenset(ids)
+    def now(self) -> list[tuple[int, Stoppable]]:
+        """Return the id of each job that is claimed here, with what to ask to stop."""
         # Copied in one step: other threads come and go meanwhile.
-        return [(job_id, run) for (job_id, _), run in self.copy().items() if job_id in wanted]
+        return [(job_id, run) for (job_id, _), run in self.copy().items()]
 
 
 class Database:

@@ -53,6 +53,32 @@ class Lookups(Core):
         )
         return self.store.find(wanted, limit=None if limit is None else check_int(limit, argument="limit", least=0))
 
+    def children(self, job_id: int) -> list[JobInfo]:
+        """Return the parts of a job, oldest first: the jobs whose parent it is, without payloads and results.
+
+        ``find(parent_id=...)`` pages through them.
+
+        Raises:
+            JobNotFound: no job has this id.
+        """
+        found = self.store.find(Filter(parent_id=check_id(job_id)), limit=None)
+        if not found and not self.store.states((job_id,)):
+            raise JobNotFound(job_id)
+        return found[::-1]
+
+    def family_progress(self, job_id: int) -> dict[JobState, int]:
+        """Count everything below a job by state, its parts and theirs; every state is a key.
+
+        The job itself is not counted.
+
+        Raises:
+            JobNotFound: no job has this id.
+        """
+        counts = self.store.family_progress(check_id(job_id))
+        if not any(counts.values()) and not self.store.states((job_id,)):
+            raise JobNotFound(job_id)
+        return counts
+
     def counts(self, *, queue: str | None = None, kind: str | None = None) -> dict[JobState, int]:
         """Count jobs by state, of one queue or kind where it is named; every state is a key."""
         wanted = Filter(

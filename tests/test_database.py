@@ -277,10 +277,9 @@ def test_opening_and_closing_from_many_threads(tmp_path: Path) -> None:
         assert len(jobs.find(limit=None)) == 40
 
 
-def test_live_runs_finds_the_runs_of_jobs(clock: FakeClock) -> None:
-    """By job id, whatever the lease token."""
+def test_live_runs_tells_the_runs_by_job(clock: FakeClock) -> None:
+    """Each with its job's id, whatever the lease token."""
     live, tokens = LiveRuns(), [CancelToken(clock) for _ in range(3)]
     live[(1, "a")], live[(2, "b")], live[(1, "c")] = tokens
 
-    assert live.of([1, 9]) == [(1, tokens[0]), (1, tokens[2])]
-    assert live.of([]) == []
+    assert live.now() == [(1, tokens[0]), (2, tokens[1]), (1, tokens[2])]

@@ -1,14 +1,14 @@
 """``jobq job cancel``, ``requeue``, ``reschedule`` and ``wait``."""
 
 import argparse
-from typing import Any
 
 from jobq.cli.options import Options, duration, moment, priority, queue_name, whole_number
 from jobq.cli.verbs import Verbs
 
 _CANCEL = """\
 Cancel jobs. A queued job is cancelled at once; a running one is asked to stop, and its handler decides when.
-Exit code 4 when one of them had ended already, 3 when one is not there; the others are cancelled all the same."""
+Exit code 4 when one of them had ended already, 3 when one is not there; the others are cancelled all the same.
+With --children everything below them is cancelled too, and 4 means that nothing was left to cancel."""
 _REQUEUE = """\
 Let failed, cancelled or queued jobs run again now and from the start, attempts 0.
 Exit code 4 when one of them was refused: it is running, has succeeded, or another job holds its dedupe key."""
@@ -20,7 +20,7 @@ longer than --timeout."""
 
 def add_to(job: Verbs) -> None:
     """Add the verbs to the tree."""
-    job.verb("cancel", run_cancel, _fill_ids, help="cancel jobs", description=_CANCEL)
+    job.verb("cancel", run_cancel, _fill_cancel, help="cancel jobs", description=_CANCEL)
     job.verb("requeue", run_requeue, _fill_requeue, help="let jobs run again from the start", description=_REQUEUE)
     job.verb("reschedule", run_reschedule, _fill_reschedule, help="change when a queued job runs",
              description=_RESCHEDULE)
@@ -29,6 +29,11 @@ def add_to(job: Verbs) -> None:
 
 def _fill_ids(options: Options) -> None:
     options.positional("ids", metavar="ID", nargs="+", type=whole_number, help="the jobs' ids")
+
+
+def _fill_cancel(options: Options) -> None:
+    _fill_ids(options)
+    options.flag("--children", help="and everything below them: their parts, and the parts of these")
 
 
 def _fill_requeue(options: Options) -> None:
@@ -50,30 +55,24 @@ def _fill_wait(options: Options) -> None:
 
 
 def run_cancel(arguments: argparse.Namespace) -> int:
-    """Cancel each job and say what became of it; one that is not there does not keep the others from it."""
+    """Cancel the jobs and say what became of each; one that is not there does not keep the others from it."""
     from jobq.cli.exits import Exit  # start-up cost
     from jobq.cli.output import note, say, say_json
     from jobq.cli.target import open_target
 
     with open_target(arguments) as jobs:
-        outcomes = [_cancelled(jobs, number) for number in dict.fromkeys(arguments.ids)]
+        reached = dict.fromkeys(jobs.cancel(arguments.ids, children=arguments.children))
+        ids = tuple(dict.fromkeys((*arguments.ids, *reached)))
+        states = jobs.store.states(ids)
+    outcomes = [{"id": number, "reached": number in reached, "state": states.get(number)} for number in ids]
     if arguments.json:
         say_json(outcomes)
     else:
         for outcome in outcomes:
             (note if outcome["state"] is None else say)(_sentence(**outcome))
-    if any(outcome["state"] is None for outcome in outcomes):
+    if len(states) < len(ids):
         return Exit.NOT_FOUND
-    return Exit.DONE if all(outcome["reached"] for outcome in outcomes) else Exit.REFUSED
-
-
-def _cancelled(jobs: Any, number: int) -> dict[str, Any]:
-    from jobq.errors import JobNotFound  # start-up cost
-
-    try:
-        return {"id": number, "reached": jobs.cancel(number), "state": jobs.get(number).state}
-    except JobNotFound:
-        return {"id": number, "reached": False, "state": None}
+    return Exit.DONE if (reached if arguments.children else len(reached) == len(ids)) else Exit.REFUSED
 
 
 def _sentence(id: int, reached: bool, state: str | None) -> str:

@@ -151,10 +151,13 @@ class Store(ScheduleStore, HostStore, UpkeepStore, Protocol):
         ``since`` is the last time that was seen before the step; jobs made after it keep their times.
         """
 
-    def cancel(self, ids: Sequence[int], *, dry_run: bool = False) -> dict[int, Verdict | None]:
+    def cancel(
+        self, ids: Sequence[int], *, children: bool = False, dry_run: bool = False
+    ) -> dict[int, Verdict | None]:
         """Cancel queued jobs, record the request for running ones; a dry run answers the same and writes nothing.
 
-        The answer maps each id to CANCELLED, REQUESTED, or None for a terminal job; an unknown id is left out.
+        The answer maps each id to CANCELLED, REQUESTED, or None for a terminal job; an unknown id is left out. With
+        ``children`` every queued and running job below them follows, below terminal ones too, in the same transaction.
         """
 
     def requeue(self, ids: Sequence[int], *, queue: str | None, actor: Actor, dry_run: bool) -> Requeued:
@@ -202,6 +205,9 @@ class Store(ScheduleStore, HostStore, UpkeepStore, Protocol):
 
     def count(self, wanted: Filter) -> dict[JobState, int]:
         """Count matching jobs by state; every state is a key."""
+
+    def family_progress(self, job_id: int) -> dict[JobState, int]:
+        """Count the jobs below one, its parts and theirs, by state; every state is a key."""
 
     def history(self, job_id: int) -> list[Run]:
         """Return the counted runs of a job that did not succeed, oldest first."""

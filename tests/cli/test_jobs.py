@@ -207,6 +207,25 @@ def test_cancel_reaches_what_has_not_ended(cli: Cli, jobs: jobq.JobQueue) -> Non
     ]  # fmt: skip
 
 
+def test_cancel_with_children_tells_of_everything_below(cli: Cli, jobs: jobq.JobQueue) -> None:
+    """Also below a job that has ended, which is no refusal; the second time nothing is left, which is."""
+    root = jobs.enqueue("split").id
+    jobs.complete(jobs.lease()[0])
+    part = jobs.enqueue("part", parent_id=root).id
+    leaf = jobs.enqueue("part", parent_id=part).id
+
+    first = cli("job", "cancel", root, "--children", "--db", jobs.path, "--json")
+    second = cli("job", "cancel", root, "--children", "--db", jobs.path)
+
+    assert (first.code, second.code) == (0, 4)
+    assert first.json == [
+        {"id": root, "reached": False, "state": "succeeded"},
+        {"id": part, "reached": True, "state": "cancelled"},
+        {"id": leaf, "reached": True, "state": "cancelled"},
+    ]
+    assert second.out == f"job {root} had ended already: succeeded\n"
+
+
 @pytest.mark.parametrize("missing_at", [0, 1, 2])
 def test_cancel_tells_all_outcomes_whatever_the_order(cli: Cli, jobs: jobq.JobQueue, missing_at: int) -> None:
     """An id that is not there is exit code 3 and keeps nothing from being cancelled, nor from being said."""

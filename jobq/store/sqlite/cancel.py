@@ -9,7 +9,7 @@ import apsw
 from jobq.model.effects import Moment, Verdict
 from jobq.model.events import Change
 from jobq.model.state_machine import Trigger, decide
-from jobq.store.sqlite import rows, settle
+from jobq.store.sqlite import family, rows, settle
 
 # The primary key. The first request stands.
 REQUEST = """
@@ -34,11 +34,15 @@ def cancel(
     *,
     now: datetime,
     reason: str | None = None,
+    children: bool = False,
     dry_run: bool = False,
 ) -> dict[int, Verdict | None]:
-    """Cancel each job or record the request; None for one that has ended. A dry run only says what would happen."""
+    """Cancel each job or record the request; None for one that has ended. A dry run only says what would happen.
+
+    With ``children`` also everything below them that has not ended.
+    """
     verdicts: dict[int, Verdict | None] = {}
-    for job_id in ids:
+    for job_id in family.with_unfinished(conn, ids) if children else ids:
         found = settle.read(conn, job_id)
         if found is None:
             continue

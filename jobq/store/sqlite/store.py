@@ -16,6 +16,7 @@ from jobq.store.sqlite import (
     cancel,
     claim,
     enqueue,
+    family,
     lanes,
     lookup,
     progress,
@@ -99,9 +100,15 @@ class SqliteStore(SqliteSchedules, SqliteUpkeep):
             durable=False,
         )
 
-    def cancel(self, ids: Sequence[int], *, dry_run: bool = False) -> dict[int, Verdict | None]:
+    def cancel(
+        self, ids: Sequence[int], *, children: bool = False, dry_run: bool = False
+    ) -> dict[int, Verdict | None]:
         """Cancel jobs or record the requests."""
-        return self._write(lambda conn, changes: cancel.cancel(conn, changes, ids, now=self._now(), dry_run=dry_run))
+        return self._write(
+            lambda conn, changes: cancel.cancel(
+                conn, changes, ids, children=children, dry_run=dry_run, now=self._now()
+            )
+        )
 
     def requeue(self, ids: Sequence[int], *, queue: str | None, actor: Actor, dry_run: bool) -> Requeued:
         """Let jobs run again from the start."""
@@ -149,6 +156,10 @@ class SqliteStore(SqliteSchedules, SqliteUpkeep):
     def count(self, wanted: Filter) -> dict[JobState, int]:
         """Count matching jobs by state."""
         return self._read(lambda conn: lookup.count(conn, wanted))
+
+    def family_progress(self, job_id: int) -> dict[JobState, int]:
+        """Count the jobs below one by state."""
+        return self._read(lambda conn: family.progress(conn, job_id))
 
     def history(self, job_id: int) -> list[Run]:
         """Return a job's run history."""
