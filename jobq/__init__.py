@@ -8,6 +8,7 @@ from jobq.config import Config, QueueConfig
 from jobq.enqueued import Enqueued
 from jobq.errors import (
     ArgumentError,
+    BackupRefused,
     ConfigError,
     ConfigFileError,
     CronError,
@@ -101,6 +102,7 @@ __all__ = [
     "Actor",
     "ArgumentError",
     "AttrsCodec",
+    "BackupRefused",
     "Bootstrap",
     "Bus",
     "CancelReason",

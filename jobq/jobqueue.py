@@ -5,6 +5,7 @@ from types import TracebackType
 from typing import Any, ParamSpec, TypeVar, Unpack, overload
 
 from jobq.administration import Administration
+from jobq.copying import Copying
 from jobq.doctor import Doctor
 from jobq.finishing import Finishing
 from jobq.gate import Gate
@@ -20,7 +21,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class JobQueue(Finishing, Producing, Administration, Leasing, Observing, Pruning, Doctor):
+class JobQueue(Finishing, Producing, Administration, Leasing, Observing, Pruning, Copying, Doctor):
     """One database and its verbs, as :func:`jobq.open` returns it; safe to use from any thread.
 
     It produces and administers; :class:`jobq.Runner` consumes. It starts no thread. It may be left open over a fork:

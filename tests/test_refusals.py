@@ -132,6 +132,7 @@ def samples() -> list[Any]:
         errors.QueueClosed(),
         errors.ForeignHandle("a.db"),
         errors.ForkedHandle("a.db"),
+        errors.BackupRefused("a.db", "it exists"),
         errors.SchemaTooNew("a.db", 9, 1),
         errors.StoreBusy("a.db", "locked", code=5),
         errors.StoreFull("a.db", "full", code=13, outcome_unknown=True),

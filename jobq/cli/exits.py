@@ -42,6 +42,7 @@ _CODES: tuple[tuple[type[errors.JobqError], Exit], ...] = (
     (errors.InvalidTransition, Exit.REFUSED),
     (errors.DedupeConflict, Exit.REFUSED),
     (errors.LeaseLost, Exit.REFUSED),
+    (errors.BackupRefused, Exit.REFUSED),
     (errors.ForeignHandle, Exit.REFUSED),
     (errors.SchemaTooNew, Exit.REFUSED),
     (errors.StoreBusy, Exit.BUSY),

@@ -28,6 +28,7 @@
     ├── RunnerBusy (RuntimeError)            a drain beside the runner's threads, or inside a handler
     ├── ForeignHandle (RuntimeError)         another SQLite library has the file open in this process
     ├── ForkedHandle (RuntimeError)          a handle was inherited through a fork
+    ├── BackupRefused (FileExistsError)      a backup cannot be written under this name
     ├── SchemaTooNew (RuntimeError)          the file was written by a newer jobq
     ├── StoreError (OSError)                 the database did not do what it was asked to do
     │   ├── StoreBusy                        somebody else held the lock for too long
@@ -56,6 +57,7 @@ from jobq.errors.arguments import (
     UnknownKind,
 )
 from jobq.errors.database import (
+    BackupRefused,
     ForeignHandle,
     ForkedHandle,
     SchemaTooNew,
@@ -85,6 +87,7 @@ from jobq.errors.states import (
 
 __all__ = [
     "ArgumentError",
+    "BackupRefused",
     "ConfigError",
     "ConfigFileError",
     "CronError",

@@ -31,6 +31,16 @@ class ForkedHandle(JobqError, RuntimeError):
         )
 
 
+class BackupRefused(JobqError, FileExistsError):
+    """A backup cannot be written under this name; nothing was touched."""
+
+    def __init__(self, path: str, why: str) -> None:
+        super().__init__(f"{path} is not overwritten: {why}")
+        self.path = path
+        self.why = why
+        self.fix = "Choose another name" + (", or use force to replace it." if why == "it exists" else ".")
+
+
 class SchemaTooNew(JobqError, RuntimeError):
     """The file was written by a newer jobq; it was left untouched."""
 

@@ -1,6 +1,6 @@
 """What jobq needs of a database to keep it small and sound; a part of :class:`jobq.store.base.Store`."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Protocol
 
@@ -38,6 +38,12 @@ class UpkeepStore(Protocol):
 
     def checkpoint(self) -> None:
         """Keep the files of the database small; cheap when there is nothing to do."""
+
+    def backup(self, path: str, *, progress: Callable[[int, int], object]) -> None:
+        """Copy the whole database, as of one instant, into the empty file at ``path``; nobody waits for it.
+
+        ``progress`` is called with what is copied and with all, in pieces of the store's own size.
+        """
 
     def examine(self) -> list[Finding]:
         """Look for what is wrong with the file, the library and this process's use of them; one finding a check."""

@@ -131,6 +131,20 @@ def write(path: str, settings: dict[str, Any]) -> None:
         jobs.enqueue_many([jobq.NewJob("unserved", "x" * 100) for _ in range(100)])
 
 
+def backup(path: str, settings: dict[str, Any]) -> None:
+    """Make a backup and hang after so many steps of it."""
+    jobs, steps = opened(path, settings), settings["steps"]
+
+    def hang(done: int, total: int) -> None:
+        nonlocal steps
+        steps -= 1
+        if steps == 0:
+            say("copying", done, total)
+            sys.stdin.read()
+
+    jobs.backup(settings["target"], force=True, progress=hang)
+
+
 def enqueue(path: str, settings: dict[str, Any]) -> None:
     """Enqueue one job."""
     say("enqueued", opened(path, settings).enqueue("ping", queue="default").id)

@@ -15,8 +15,8 @@ from jobq import fork
 from jobq.errors import ForkedHandle, QueueClosed, StoreBusy
 from jobq.model.events import Change
 from jobq.store.hosting import Reading
+from jobq.store.sqlite import backup, foreign, inherited, migrate, upkeep
 from jobq.store.sqlite import connection as connections
-from jobq.store.sqlite import foreign, inherited, migrate, upkeep
 from jobq.store.sqlite.aside import Aside
 from jobq.store.sqlite.building import building
 from jobq.store.sqlite.connection import DatabaseFile
@@ -151,6 +151,12 @@ class Engine:
         self._check_open()
         if self.mine is None:
             self._aside.checkpoint()
+
+    def backup(self, path: str, *, progress: Callable[[int, int], object], busy_timeout: float) -> None:
+        """Copy the file as of now into the empty file at ``path``, on a snapshot that holds up nobody."""
+        self._check_open()
+        with self._readers.snapshot(busy_timeout=busy_timeout) as connection:
+            backup.copy(connection, path, progress)
 
     def foreign_handles(self) -> bool:
         """Tell whether another copy of SQLite has the file open in this process, as far as the system tells."""

@@ -1,6 +1,6 @@
 """The part of the SQLite store that keeps the file small and sound; its contract is :mod:`jobq.store.upkeep`."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from jobq.model.finding import Finding
@@ -41,6 +41,10 @@ class SqliteUpkeep(Transactions):
     def checkpoint(self) -> None:
         """Keep the files small."""
         self.engine.checkpoint()
+
+    def backup(self, path: str, *, progress: Callable[[int, int], object]) -> None:
+        """Copy the file as of now."""
+        self.engine.backup(path, progress=progress, busy_timeout=self._busy_timeout)
 
     def examine(self) -> list[Finding]:
         """Look for trouble."""
