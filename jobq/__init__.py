@@ -1,202 +1,75 @@
-"""A durable job queue for synchronous Python: plain threads, one SQLite file, no server."""
+"""A durable job queue for synchronous Python: plain threads, one SQLite file, no server.
 
-from jobq.audience import Subscription
-from jobq.bus import Bus
-from jobq.cancellation import CancelReason, CancelToken
-from jobq.clock import Clock, SystemClock
-from jobq.config import Config, QueueConfig
-from jobq.enqueued import Enqueued
-from jobq.errors import (
-    ArgumentError,
-    BackupRefused,
-    ConfigError,
-    ConfigFileError,
-    CronError,
-    DedupeConflict,
-    Deferred,
-    ForeignHandle,
-    ForkedHandle,
-    InsideTransaction,
-    InvalidTransition,
-    JobCancelled,
-    JobNotFound,
-    JobqError,
-    KindNotAccepted,
-    LeaseLost,
-    NoQueueInstalled,
-    PayloadError,
-    PayloadTooLarge,
-    PermanentJobError,
-    QueueClosed,
-    QueueNotFound,
-    ResultError,
-    RetiredKind,
-    RunnerBusy,
-    ScheduleNotFound,
-    SchemaTooNew,
-    StatementRefused,
-    StoreBusy,
-    StoreCorrupt,
-    StoreError,
-    StoreFull,
-    StoreUnavailable,
-    TransactionEnded,
-    TransientJobError,
-    UnknownKind,
-    WaitTimeout,
-)
-from jobq.finishing import JobTransaction
-from jobq.gate import Gate
-from jobq.handler import Handler
-from jobq.handlers import Handlers
-from jobq.jobqueue import JobQueue
-from jobq.model.cron import Cron
-from jobq.model.effects import Verdict
-from jobq.model.entries import Entry
-from jobq.model.events import (
-    PRIVATE,
-    Event,
-    Gap,
-    HealthChanged,
-    JobProgressed,
-    JobStateChanged,
-    JobStuck,
-    QueueStateChanged,
-    ScheduleFired,
-    ScheduleStateChanged,
-)
-from jobq.model.finding import Finding
-from jobq.model.job import (
-    Actor,
-    FailureClass,
-    Job,
-    JobInfo,
-    JobState,
-    KindInfo,
-    LoggedChange,
-    Priority,
-    QueueInfo,
-    Requeued,
-    Run,
-)
-from jobq.model.lease import Lease
-from jobq.model.payload import AttrsCodec, Codec
-from jobq.model.pruning import Pruned
-from jobq.model.retry import RetryPolicy, RetryStrategy
-from jobq.model.schedule import CatchUp
-from jobq.model.scheduled import Dispatched, ScheduleInfo
-from jobq.newjob import NewJob
-from jobq.opening import install, open
-from jobq.retention import Retention
-from jobq.runtime.context import RunningJob
-from jobq.runtime.drain import Counts
-from jobq.runtime.health import Bootstrap, Health
-from jobq.runtime.leader import Leader, LeaseLeader, SoleLeader
-from jobq.runtime.runner import Runner
-from jobq.store.base import Durability
-from jobq.stream import Stream
-from jobq.transacting import Snapshot, Transaction
+Each name is loaded when it is first used, so that a program which only enqueues, or only asks for help, does not pay
+for the rest. Type checkers read ``__init__.pyi``, which imports the same names.
+"""
 
-__all__ = [
-    "PRIVATE",
-    "Actor",
-    "ArgumentError",
-    "AttrsCodec",
-    "BackupRefused",
-    "Bootstrap",
-    "Bus",
-    "CancelReason",
-    "CancelToken",
-    "CatchUp",
-    "Clock",
-    "Codec",
-    "Config",
-    "ConfigError",
-    "ConfigFileError",
-    "Counts",
-    "Cron",
-    "CronError",
-    "DedupeConflict",
-    "Deferred",
-    "Dispatched",
-    "Durability",
-    "Enqueued",
-    "Entry",
-    "Event",
-    "FailureClass",
-    "Finding",
-    "ForeignHandle",
-    "ForkedHandle",
-    "Gap",
-    "Gate",
-    "Handler",
-    "Handlers",
-    "Health",
-    "HealthChanged",
-    "InsideTransaction",
-    "InvalidTransition",
-    "Job",
-    "JobCancelled",
-    "JobInfo",
-    "JobNotFound",
-    "JobProgressed",
-    "JobQueue",
-    "JobState",
-    "JobStateChanged",
-    "JobStuck",
-    "JobTransaction",
-    "JobqError",
-    "KindInfo",
-    "KindNotAccepted",
-    "Leader",
-    "Lease",
-    "LeaseLeader",
-    "LeaseLost",
-    "LoggedChange",
-    "NewJob",
-    "NoQueueInstalled",
-    "PayloadError",
-    "PayloadTooLarge",
-    "PermanentJobError",
-    "Priority",
-    "Pruned",
-    "QueueClosed",
-    "QueueConfig",
-    "QueueInfo",
-    "QueueNotFound",
-    "QueueStateChanged",
-    "Requeued",
-    "ResultError",
-    "Retention",
-    "RetiredKind",
-    "RetryPolicy",
-    "RetryStrategy",
-    "Run",
-    "Runner",
-    "RunnerBusy",
-    "RunningJob",
-    "ScheduleFired",
-    "ScheduleInfo",
-    "ScheduleNotFound",
-    "ScheduleStateChanged",
-    "SchemaTooNew",
-    "Snapshot",
-    "SoleLeader",
-    "StatementRefused",
-    "StoreBusy",
-    "StoreCorrupt",
-    "StoreError",
-    "StoreFull",
-    "StoreUnavailable",
-    "Stream",
-    "Subscription",
-    "SystemClock",
-    "Transaction",
-    "TransactionEnded",
-    "TransientJobError",
-    "UnknownKind",
-    "Verdict",
-    "WaitTimeout",
-    "install",
-    "open",
-]
+import importlib
+
+_HOMES = {
+    "jobq.audience": ("Subscription",),
+    "jobq.bus": ("Bus",),
+    "jobq.cancellation": ("CancelReason", "CancelToken"),
+    "jobq.clock": ("Clock", "SystemClock"),
+    "jobq.config": ("Config", "QueueConfig"),
+    "jobq.enqueued": ("Enqueued",),
+    "jobq.errors": (
+        "ArgumentError", "BackupRefused", "ConfigError", "ConfigFileError", "CronError", "DedupeConflict", "Deferred",
+        "ForeignHandle", "ForkedHandle", "InsideTransaction", "InvalidTransition", "JobCancelled", "JobNotFound",
+        "JobqError", "KindNotAccepted", "LeaseLost", "NoQueueInstalled", "PayloadError", "PayloadTooLarge",
+        "PermanentJobError", "QueueClosed", "QueueNotFound", "ResultError", "RetiredKind", "RunnerBusy",
+        "ScheduleNotFound", "SchemaTooNew", "StatementRefused", "StoreBusy", "StoreCorrupt", "StoreError",
+        "StoreFull", "StoreUnavailable", "TransactionEnded", "TransientJobError", "UnknownKind", "WaitTimeout",
+    ),
+    "jobq.finishing": ("JobTransaction",),
+    "jobq.gate": ("Gate",),
+    "jobq.handler": ("Handler",),
+    "jobq.handlers": ("Handlers",),
+    "jobq.jobqueue": ("JobQueue",),
+    "jobq.model.cron": ("Cron",),
+    "jobq.model.effects": ("Verdict",),
+    "jobq.model.entries": ("Entry",),
+    "jobq.model.events": (
+        "PRIVATE", "Event", "Gap", "HealthChanged", "JobProgressed", "JobStateChanged", "JobStuck",
+        "QueueStateChanged", "ScheduleFired", "ScheduleStateChanged",
+    ),
+    "jobq.model.finding": ("Finding",),
+    "jobq.model.job": (
+        "Actor", "FailureClass", "Job", "JobInfo", "JobState", "KindInfo", "LoggedChange", "Priority", "QueueInfo",
+        "Requeued", "Run",
+    ),
+    "jobq.model.lease": ("Lease",),
+    "jobq.model.payload": ("AttrsCodec", "Codec"),
+    "jobq.model.pruning": ("Pruned",),
+    "jobq.model.retry": ("RetryPolicy", "RetryStrategy"),
+    "jobq.model.schedule": ("CatchUp",),
+    "jobq.model.scheduled": ("Dispatched", "ScheduleInfo"),
+    "jobq.newjob": ("NewJob",),
+    "jobq.opening": ("install", "open"),
+    "jobq.retention": ("Retention",),
+    "jobq.runtime.context": ("RunningJob",),
+    "jobq.runtime.drain": ("Counts",),
+    "jobq.runtime.health": ("Bootstrap", "Health"),
+    "jobq.runtime.leader": ("Leader", "LeaseLeader", "SoleLeader"),
+    "jobq.runtime.runner": ("Runner",),
+    "jobq.store.base": ("Durability",),
+    "jobq.stream": ("Stream",),
+    "jobq.transacting": ("Snapshot", "Transaction"),
+}
+_HOME = {name: module for module, names in _HOMES.items() for name in names}
+
+__all__ = sorted(_HOME)
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name where it lives, and keep it here."""
+    module = _HOME.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = getattr(importlib.import_module(module), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    """Return the public names, whether they are loaded or not, and the rest."""
+    return sorted({*globals(), *_HOME})

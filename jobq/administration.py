@@ -117,6 +117,7 @@ class Administration(Core):
             delay=None if delay is None else check_delay(delay, self.clock.now()),
             priority=None if priority is None else check_priority(priority),
         )
+        self.blocks.after_commit(self.doorbell.want)
         self.deliver()
         return done
 
@@ -149,6 +150,7 @@ class Administration(Core):
         changed = self.store.resume(check_queue(queue))
         if changed:
             self.blocks.after_commit(lambda: logger.info("jobq.queue.resumed", queue=queue))
+            self.blocks.after_commit(self.doorbell.want)
             self.bus.publish(QueueStateChanged(queue=queue, paused=False, at=self.clock.now()))
         return changed
 

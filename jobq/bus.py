@@ -10,6 +10,7 @@ from typing import TypeVar
 from jobq.arguments import check_int
 from jobq.audience import Listener, Receiver, Subscription, Target, call
 from jobq.blocks import Blocks
+from jobq.doorbell import Doorbell
 from jobq.errors import ArgumentError
 from jobq.lane import Lane
 from jobq.model.events import Change, Event, Gap, is_event_class
@@ -27,7 +28,10 @@ class Bus:
     It keeps the newest events under their ids, for streams that go on where a client left off.
     """
 
-    def __init__(self, blocks: Blocks | None = None, *, ring_size: int = RING_SIZE) -> None:
+    def __init__(
+        self, blocks: Blocks | None = None, *, doorbell: Doorbell | None = None, ring_size: int = RING_SIZE
+    ) -> None:
+        self._doorbell = doorbell
         self._blocks = blocks or Blocks()
         # Its lock guards everything here: who listens, and the order in which events are numbered.
         self._ring = Ring(ring_size)
@@ -57,6 +61,8 @@ class Bus:
 
         It is called under the write lock of the store, so it only appends; :meth:`deliver` does the rest.
         """
+        if self._doorbell is not None:
+            self._doorbell.feed(changes)
         if self._watchers:
             self._changes.pending.extend(changes)
         self._enter(changes)
@@ -86,8 +92,10 @@ class Bus:
             self._enter((event,))
 
     def wake(self) -> None:
-        """Tell the watchers, who are quick, and no listener."""
+        """Tell the watchers, who are quick, and the waiting runners of other processes, and no listener."""
         self._changes.drain()
+        if self._doorbell is not None:
+            self._doorbell.ring()
 
     def deliver(self) -> None:
         """Tell everything that was fed and not told yet, unless another thread is about it.
@@ -99,7 +107,7 @@ class Bus:
         """
         if self._blocks.mine() is not None:
             return
-        self._changes.drain()
+        self.wake()
         self._events.drain()
 
     def subscribe(self, event_type: type[E], listener: Callable[[E], object]) -> Subscription:

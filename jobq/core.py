@@ -8,6 +8,7 @@ from jobq.bus import Bus
 from jobq.clock import Clock
 from jobq.config import Config
 from jobq.database import Database, LiveRuns
+from jobq.doorbell import Doorbell
 from jobq.errors import ArgumentError, QueueClosed
 from jobq.gate import Gates
 from jobq.handler import AnyHandler
@@ -61,6 +62,11 @@ class Core:
     def bus(self) -> Bus:
         """The bus, which all job queues of this file in this process share."""
         return self._database.bus
+
+    @property
+    def doorbell(self) -> Doorbell:
+        """What wakes the waiting runners of other processes, shared in the same way."""
+        return self._database.doorbell
 
     @property
     def blocks(self) -> Blocks:

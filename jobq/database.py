@@ -11,6 +11,7 @@ from jobq import fork
 from jobq.blocks import Blocks
 from jobq.bus import Bus
 from jobq.cancellation import CancelReason
+from jobq.doorbell import Doorbell
 from jobq.gate import Gates
 
 
@@ -44,8 +45,10 @@ class Database:
         #: Whether the file was there before this process opened it.
         self.existed = os.path.exists(path)
         self.blocks = Blocks()
+        #: Wakes the waiting runners of other processes.
+        self.doorbell = Doorbell(self.key)
         # It keeps as many events as the configurations of its job queues ask for.
-        self.bus = Bus(self.blocks, ring_size=0)
+        self.bus = Bus(self.blocks, doorbell=self.doorbell, ring_size=0)
         self.gates = Gates()
         self.live = LiveRuns()
         self.users = 0
@@ -66,6 +69,8 @@ class Database:
             if self.users == 0 and _registry.databases.get(self.key) is self:
                 del _registry.databases[self.key]
             last = self.users == 0
+        if last:
+            self.doorbell.close()
         if last and self._directory is not None:
             self._remove()
             atexit.unregister(self._remove)
@@ -79,6 +84,7 @@ class Database:
     def after_fork_in_child(self) -> None:
         """Forget the parent's runs and what it has still to tell; all permits are free."""
         self.blocks.after_fork()
+        self.doorbell.after_fork()
         self.bus.after_fork()
         self.gates.after_fork()
         self.live.clear()

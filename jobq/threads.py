@@ -37,6 +37,12 @@ class Bell:
         """Stop the ringing that nobody waited for."""
         self._silence.acquire(blocking=False)
 
+    def close(self) -> None:
+        """Give up what it is made of; only for the thread that waits, or before there is one. Idempotent."""
+
+    def after_fork(self) -> None:
+        """Give up in a forked child what is the parent's; a new one takes its place."""
+
 
 class Alone:
     """Lets one thread at a time do something; the others go away instead of waiting, as does a call from within."""

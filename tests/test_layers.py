@@ -18,7 +18,7 @@ PLATFORM = {"fcntl"}
 #: Files that may import inside functions to keep start-up cheap.
 LAZY = (
     *("jobq.cli", "jobq.pytest_plugin", "jobq.__main__", "jobq.examples", "jobq.store.sqlite.inherited"),
-    *("jobq.config", "jobq.model.nearest"),
+    *("jobq.config", "jobq.model.nearest", "jobq.doorbell"),
 )
 
 

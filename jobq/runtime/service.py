@@ -72,11 +72,16 @@ class Service(ABC):
         # that this life is not its own.
         self._life = life = object()
         self._bell.ring()
-        self._bell = bell = Bell()
+        self._bell = bell = self.make_bell()
         self.thread = threading.Thread(
             target=self._loop, args=(life, bell, after), name=f"jobq-{self.name}", daemon=True
         )
-        self.thread.start()
+        try:
+            self.thread.start()
+        except BaseException:
+            if not self.thread.is_alive():
+                bell.close()
+            raise
 
     def stop(self) -> None:
         """End the loop and wait for its thread, unless this is that thread; does nothing before start. Idempotent."""
@@ -85,6 +90,10 @@ class Service(ABC):
         thread = self.thread
         if thread is not None and thread.is_alive() and thread is not threading.current_thread():
             thread.join(PATIENCE)
+
+    def make_bell(self) -> Bell:
+        """Return what a thread about to start waits for."""
+        return Bell()
 
     def poke(self) -> None:
         """Let the next tick come now."""
@@ -115,7 +124,8 @@ class Service(ABC):
     def after_fork(self) -> None:
         """Forget the thread, which does not exist in a forked child."""
         self.thread = self._life = None
-        self._bell = Bell()
+        bell, self._bell = self._bell, Bell()
+        bell.after_fork()
 
     def end(self) -> None:
         """Do what is left once the loop is over; nothing, unless a subclass says otherwise."""
@@ -130,6 +140,7 @@ class Service(ABC):
             seconds = self._survive(self._round)
             if self._life is life:
                 bell.wait(seconds)
+        bell.close()
         self._survive(self.end)
 
     def _round(self) -> float:

@@ -8,14 +8,20 @@ from jobq.cancellation import CancelReason
 from jobq.jobqueue import JobQueue
 from jobq.model.events import Change
 from jobq.model.job import JobState
+from jobq.runtime.ear import Ear, listen
 from jobq.runtime.exchange import Exchange
 from jobq.runtime.held import Held
 from jobq.runtime.pool import Pool
 from jobq.runtime.service import IN_USE, Service
 from jobq.runtime.trouble import Trouble
+from jobq.threads import Bell
 
-#: The shortest pause between two polls, in seconds: after a claim that brought something.
-FAST = 0.002
+#: The shortest pause between two polls, in seconds: after a look that found something; and how much each one that
+#: follows is longer.
+FAST, GROWTH = 0.002, 1.15
+#: Who hears the doorbell polls so many times less often, for what comes without a ring; for so many seconds after a job
+#: did come without one it is believed to be deaf.
+HEARING, DEAF = 4, 60.0
 #: Seconds between two looks for the cancel requests of other processes, where something was committed at all.
 CANCELS = 0.1
 _ASLEEP = 60.0
@@ -24,7 +30,8 @@ _ASLEEP = 60.0
 class Watch(Service):
     """Polls the change counter, and looks closer only when it moved or something falls due.
 
-    It polls fast after it found something and backs off to ``poll`` seconds; it sleeps while every thread is busy, but
+    While a thread is idle it hears the doorbell of other processes. Besides, it polls: fast after it found something,
+    then backing off to ``poll`` seconds, or four times that where it hears. It sleeps while every thread is busy, but
     for the cancel requests. A change of this process wakes the threads at once, without it.
     """
 
@@ -49,10 +56,21 @@ class Watch(Service):
         self._next_due: datetime | None = None
         self._cancels_at = 0.0
         self._cancels_wanted = False
+        self._ear: Ear | None = None
+        self._deaf_until = 0.0
+
+    def make_bell(self) -> Bell:
+        """Return an ear at the file's doorbell, where there are threads that may wait and the system has such a thing.
+
+        A drain looks for work by itself.
+        """
+        self._ear = listen(self._jobs.doorbell) if self.pools() else None
+        return self._ear or super().make_bell()
 
     def on_idle(self) -> None:
         """Take note that a thread has become idle."""
-        self.stir(self._jobs.config.poll)
+        deaf = self._ear is not None and not self._ear.listening
+        self.stir(0.0 if deaf else self._longest())
 
     def look_for_cancels(self) -> None:
         """Look for cancel requests with the next tick, which comes at once."""
@@ -74,19 +92,24 @@ class Watch(Service):
 
     def tick(self) -> None:
         """Poll once."""
-        self._pace = min(2 * self._pace, self._jobs.config.poll)
+        called = self._ear is not None and self._ear.take_called()
+        self._pace = min(GROWTH * self._pace, self._longest())
         idle = [pool for pool in self.pools() if pool.idle]
         if not idle and not len(self._held):
             return
         version = self._jobs.store.data_version()
         if idle:
-            self._look(idle, version)
+            self._look(idle, version, called=called)
         if len(self._held):
             self._check_cancels(version)
 
     def pause(self) -> float:
         """Return the pause before the next poll, in seconds of real time."""
-        if any(pool.idle for pool in self.pools()):
+        idle = any(pool.idle for pool in self.pools())
+        if self._ear is not None:
+            # Else the rings of others would disturb those who work; they are kept for the first who has nothing to do.
+            self._ear.listening = idle
+        if idle:
             until_due = self._pace if self._next_due is None else (self._next_due - self.clock.now()).total_seconds()
             return max(0.001, min(self._pace, until_due))
         return IN_USE if self.take_used() or len(self._held) else _ASLEEP
@@ -95,9 +118,13 @@ class Watch(Service):
         """Forget what the parent saw."""
         super().after_fork()
         self._version = self._cancels_version = -1
-        self._next_due = None
+        self._next_due = self._ear = None
 
-    def _look(self, idle: Sequence[Pool], version: int) -> None:
+    def _longest(self) -> float:
+        hears = self._ear is not None and time.monotonic() >= self._deaf_until
+        return self._jobs.config.poll * (HEARING if hears else 1)
+
+    def _look(self, idle: Sequence[Pool], version: int, *, called: bool) -> None:
         due = self._next_due is not None and self._next_due <= self.clock.now()
         if version == self._version and not due and not self._exchange.permits.came_free():
             return
@@ -107,7 +134,9 @@ class Watch(Service):
         # Any claim takes expired leases back, whatever its queue.
         for pool in woken or (idle[:1] if outlook.expired else ()):
             pool.wake()
-            self._pace = FAST
+            self._pace = self._longest() if called else FAST
+        if woken and not called and not due:
+            self._deaf_until = time.monotonic() + DEAF
 
     def _check_cancels(self, version: int) -> None:
         now = time.monotonic()

@@ -123,7 +123,7 @@ def test_b61_idle_threads_share_one_watch(open_real: Open, changes: Changes) -> 
 
     apsw.connection_hooks.append(hook)
     try:
-        jobs = open_real(poll=0.05)
+        jobs = open_real(poll=0.0125)
         with jobq.Runner(jobs, workers={"default": 8}) as runner:
             changes.wait_for(lambda: None not in runner.health().loops.values())
             watch = runner._parts.watch
