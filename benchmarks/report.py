@@ -32,6 +32,8 @@ class Report:
 
     question: str
     figures: Sequence[Figure]
+    #: Which commits are synced, where anything is committed.
+    durability: str = ""
     #: What the figures come to, as ratios within this run: name, value, what it is held against.
     ratios: Sequence[tuple[str, float, str]] = ()
     notes: Sequence[str] = ()
@@ -40,7 +42,7 @@ class Report:
         """Return the report as one JSON document."""
         document = {
             "question": self.question,
-            "machine": machine(),
+            "machine": self._top(),
             "figures": [
                 {"name": f.name, "unit": f.unit, "median": f.median, "min": min(f.samples), "max": max(f.samples)}
                 for f in self.figures
@@ -53,7 +55,7 @@ class Report:
     def as_text(self) -> str:
         """Return the report as a table for people."""
         width = max(len(figure.name) for figure in self.figures)
-        lines = [self.question, *(f"  {key}: {value}" for key, value in machine().items()), ""]
+        lines = [self.question, *(f"  {key}: {value}" for key, value in self._top().items()), ""]
         lines.append(f"  {'':{width}}  {'median':>10}  {'min':>10}  {'max':>10}")
         for f in self.figures:
             numbers = "  ".join(f"{value:10,.1f}" for value in (f.median, min(f.samples), max(f.samples)))
@@ -64,14 +66,27 @@ class Report:
         lines.extend(f"  {note}" for note in self.notes)
         return "\n".join(lines)
 
+    def _top(self) -> dict[str, str]:
+        return machine() | ({"durability": self.durability} if self.durability else {})
+
 
 def machine() -> dict[str, str]:
     """Return what a figure depends on besides the code."""
     return {
-        "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+        "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores{_processor()}",
+        "load": f"{os.getloadavg()[0]:.1f} processes wanted a core in the last minute",
         "python": platform.python_version(),
         "apsw": f"{apsw.apsw_version()} with SQLite {apsw.sqlite_lib_version()}",
     }
+
+
+def _processor() -> str:
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            names = [line.partition(":")[2].strip() for line in file if line.startswith("model name")]
+    except OSError:
+        return ""
+    return f" of {names[0]}" if names else ""
 
 
 def peak_memory_mb() -> float:
