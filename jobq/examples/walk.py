@@ -5,9 +5,10 @@ from collections.abc import Iterator
 
 import attrs
 
-#: What belongs to an SQLite database. Opening one of these and closing it again drops the locks that this process has
-#: on it (https://sqlite.org/howtocorrupt.html, section 2.2), so the database of the demo is never listed.
-_SUFFIXES = ("", "-wal", "-shm", "-journal")
+#: What belongs to a database of jobq. Opening one of these and closing it again drops the locks that this process has
+#: on it (https://sqlite.org/howtocorrupt.html, section 2.2), so the database of the demo is never listed. The last
+#: one is the directory of the doorbell.
+_SUFFIXES = ("", "-wal", "-shm", "-journal", "-bells")
 
 
 @attrs.frozen(kw_only=True)
@@ -37,13 +38,14 @@ def entries(directory: str, *, database: str, troubles: list[tuple[str, str]]) -
             continue
         for item in found:
             if _is_directory(item, follow=False):
-                waiting.append(item.path)
+                if not _is_bells(item, database):
+                    waiting.append(item.path)
             elif not _is_directory(item, follow=True) and (entry := _entry(item.path, database)) is not None:
                 yield entry
 
 
 def is_database(found: os.stat_result, database: str) -> bool:
-    """Whether a file is one of those of an SQLite database, under whatever name."""
+    """Whether a file or a directory is one of those of a database, under whatever name."""
     for suffix in _SUFFIXES:
         try:
             if os.path.samestat(found, os.stat(database + suffix)):
@@ -51,6 +53,13 @@ def is_database(found: os.stat_result, database: str) -> bool:
         except OSError:
             continue
     return False
+
+
+def _is_bells(item: "os.DirEntry[str]", database: str) -> bool:
+    try:
+        return item.name.endswith("-bells") and is_database(os.stat(item.path), database)
+    except OSError:  # the last runner that stops removes it
+        return False
 
 
 def _is_directory(item: "os.DirEntry[str]", *, follow: bool) -> bool:
