@@ -125,35 +125,3 @@ def test_get_of_an_unknown_id(jobs: JobQueue) -> None:
         with pytest.raises(JobNotFound) as raised:
             jobs.get(job_id)
         assert raised.value.job_id == job_id
-
-
-def test_doctor_finds_work_that_nobody_does(jobs: JobQueue) -> None:
-    """Without a runner, and in a paused queue; each finding says what to do."""
-    make(jobs, "queued")
-    make(jobs, "queued", queue="mail")
-    jobs.pause("mail")
-
-    wrong = {finding.check: finding for finding in jobs.doctor() if not finding.ok}
-
-    assert set(wrong) == {"runners", "queues", "kinds", "pauses"}
-    assert all(finding.fix for finding in wrong.values())
-    assert "default" in wrong["queues"].detail
-    assert "mail" in wrong["pauses"].detail
-
-
-def test_doctor_finds_nothing_wrong_in_an_empty_database(jobs: JobQueue) -> None:
-    """Every check is listed, and says what it saw."""
-    findings = jobs.doctor()
-
-    assert all(finding.ok and finding.detail for finding in findings)
-    assert {"library", "foreign handle", "journal", "size"} <= {finding.check for finding in findings}
-
-
-def test_doctor_sees_a_handle_that_apsw_did_not_make(jobs: JobQueue) -> None:
-    """Somebody who opens the file as a plain one drops SQLite's locks when closing it."""
-    make(jobs, "queued")
-    with open(f"{jobs.path}-shm", "rb"):
-        (finding,) = [one for one in jobs.doctor() if one.check == "foreign handle"]
-
-    assert not finding.ok
-    assert finding.fix

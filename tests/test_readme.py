@@ -207,6 +207,13 @@ def test_example_of_a_configuration_file_is_valid(document: docutils.nodes.docum
     assert (config.lease, config.queues["mail"].workers) == (120, 4)
 
 
+def test_every_check_of_the_doctor_is_listed(document: docutils.nodes.document, jobs: jobq.JobQueue) -> None:
+    """Each that there is; one more stands for what cannot be read."""
+    listed = [word for cell in _first_column(document, "checks") for word in cell.split(", ")]
+
+    assert sorted(listed) == sorted([*(finding.check for finding in jobs.doctor(deep=True)), "reading"])
+
+
 def test_every_option_of_the_decorator_is_listed(document: docutils.nodes.document) -> None:
     """The table names each keyword of the job decorator."""
     assert _cells(document, "job-options") == set(HandlerOptions.__annotations__)

@@ -2,28 +2,33 @@
 
 import argparse
 
-from jobq.cli.verbs import Verbs, no_options
+from jobq.cli.options import Options
+from jobq.cli.verbs import Verbs
 
 _DESCRIPTION = """\
-Look for what goes wrong in practice: the SQLite library and the file, handles of another SQLite library, the size of
-the WAL, queues and kinds with jobs that no live runner serves, paused queues, expired leases, queued jobs of retired
-kinds. Each finding says what to do. Nothing is changed. Exit code 1 when something is wrong."""
+Look for what goes wrong in practice: the SQLite library and the file, handles of another SQLite library, the file
+system, permissions, the clock, the sizes of database and write-ahead log, queues and kinds with jobs that no live
+runner serves, paused queues, leases that ran out, queued jobs of retired kinds, schedules that cannot fire or are
+overdue. Each finding says what to do. Nothing is changed. Exit code 1 when something is wrong."""
 
 
 def add_to(commands: Verbs) -> None:
     """Add the verb to the tree."""
-    commands.verb("doctor", run, no_options, help="look for what is wrong", description=_DESCRIPTION)
+    commands.verb("doctor", run, _fill, help="look for what is wrong", description=_DESCRIPTION)
+
+
+def _fill(options: Options) -> None:
+    options.flag("--deep", help="read the whole file, and check that it is sound; takes time")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the findings."""
     from jobq.cli.exits import Exit  # start-up cost
-    from jobq.cli.findings import more_findings
     from jobq.cli.output import say, say_json, table
     from jobq.cli.target import open_target
 
     with open_target(arguments) as jobs:
-        findings = [*jobs.doctor(), *more_findings(jobs)]
+        findings = jobs.doctor(deep=arguments.deep)
     wrong = [finding for finding in findings if not finding.ok]
     if arguments.json:
         say_json({"ok": not wrong, "findings": findings})

@@ -11,3 +11,8 @@ class Finding:
     ok: bool
     detail: str
     fix: str | None = None
+
+
+def judge(check: str, wrong: bool, detail: str, fix: str | None) -> Finding:
+    """Return the finding of a check; what to do is a part of it only where something is wrong."""
+    return Finding(check=check, ok=not wrong, detail=detail, fix=fix if wrong else None)

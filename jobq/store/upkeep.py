@@ -1,6 +1,6 @@
 """What jobq needs of a database to keep it small and sound; a part of :class:`jobq.store.base.Store`."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Protocol
 
@@ -45,5 +45,8 @@ class UpkeepStore(Protocol):
         ``progress`` is called with what is copied and with all, in pieces of the store's own size.
         """
 
-    def examine(self) -> list[Finding]:
-        """Look for what is wrong with the file, the library and this process's use of them; one finding a check."""
+    def examine(self, *, deep: bool) -> Iterable[Finding]:
+        """Look for what is wrong with the file, the library and this process's use of them; one finding a check.
+
+        ``deep`` reads all of it and checks that it is sound, which takes time. Nothing is changed.
+        """

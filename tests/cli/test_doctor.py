@@ -4,6 +4,8 @@ import socket
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 import jobq
 from tests.cli.conftest import Answer, finish, start, wait_for
 
@@ -58,37 +60,47 @@ def test_killed_runner_is_dead_at_once(cli: Cli, jobs: jobq.JobQueue, tmp_path: 
     assert found(answer)["kinds"] == (False, "no live runner serves mail")
 
 
-def test_expired_lease_is_wrong(cli: Cli, jobs: jobq.JobQueue) -> None:
-    """A lease that nobody took back is named."""
-    job_id = jobs.enqueue("mail").id
-    (lease,) = jobs.lease(kinds=["mail"], worker="w", length=0.1)
-    while jobs.clock.now() <= lease.until:
-        jobs.queues()
+def test_deep_look_reads_the_whole_file(cli: Cli, jobs: jobq.JobQueue) -> None:
+    """It is a check of its own."""
+    assert found(cli("doctor", "--db", jobs.path, "--json", "--deep"))["integrity"][0]
+    assert "integrity" not in found(cli("doctor", "--db", jobs.path, "--json"))
 
-    answer = cli("doctor", "--db", jobs.path, "--json")
+
+def test_damaged_file_is_wrong(cli: Cli, tmp_path: Path) -> None:
+    """A page in the middle: exit code 1, and the backup is named as what to do."""
+    with jobq.open(tmp_path / "jobs.db") as jobs:
+        jobs.enqueue("k", "x" * 50_000)
+    with (tmp_path / "jobs.db").open("r+b") as file:
+        file.seek(-3 * 4096, 2)
+        file.write(b"\xa5" * 4096)
+
+    answer = cli("doctor", "--db", "jobs.db", "--deep")
 
     assert answer.code == 1
-    assert found(answer)["leases"] == (False, f"1 of 1 expired: jobs {job_id}")
+    assert "integrity: Stop every process" in answer.out
+    assert "Traceback" not in answer.err
 
 
-def test_queued_jobs_of_a_retired_kind_are_wrong(cli: Cli, jobs: jobq.JobQueue) -> None:
-    """They wait for ever until a runner that retires the kind cancels them."""
-    jobs.enqueue("mail")
-    jobs.handlers.retire("mail")
-    jobs.queues()
-    jobs.enqueue("other")
+@pytest.mark.parametrize(
+    ("content", "code", "says"),
+    [
+        pytest.param(None, 3, "no database at", id="missing"),
+        pytest.param(b"", 3, "no job queue in", id="empty"),
+        pytest.param(b"Dear diary, " * 500, 1, "not a database", id="no database"),
+        pytest.param(b"SQLite format 3\0" + b"\xa5" * 5_000, 1, "not a database", id="broken header"),
+    ],
+)
+def test_file_that_is_no_job_queue_gets_a_sentence(
+    cli: Cli, tmp_path: Path, content: bytes | None, code: int, says: str
+) -> None:
+    """With a fix, without a traceback, and its bytes are left as they are."""
+    if content is not None:
+        (tmp_path / "a.db").write_bytes(content)
 
-    answer = cli("doctor", "--db", jobs.path, "--json")
+    answer = cli("doctor", "--db", "a.db", "--deep")
 
-    assert found(answer)["retired kinds"] == (False, "jobs are queued of mail")
-
-
-def test_paused_queue_with_jobs_is_wrong(cli: Cli, jobs: jobq.JobQueue) -> None:
-    """A forgotten pause is a finding."""
-    jobs.enqueue("mail")
-    jobs.pause("default")
-
-    assert found(cli("doctor", "--db", jobs.path, "--json"))["pauses"] == (
-        False,
-        "paused with jobs waiting: default",
-    )
+    assert (answer.code, answer.out) == (code, "")
+    assert says in answer.err
+    assert "fix: " in answer.err
+    assert "Traceback" not in answer.err
+    assert ((tmp_path / "a.db").read_bytes() if content is not None else None) == content

@@ -1,6 +1,6 @@
 """The part of the SQLite store that keeps the file small and sound; its contract is :mod:`jobq.store.upkeep`."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 
 from jobq.model.finding import Finding
@@ -46,6 +46,6 @@ class SqliteUpkeep(Transactions):
         """Copy the file as of now."""
         self.engine.backup(path, progress=progress, busy_timeout=self._busy_timeout)
 
-    def examine(self) -> list[Finding]:
+    def examine(self, *, deep: bool) -> Iterable[Finding]:
         """Look for trouble."""
-        return examine.examine(self.engine)
+        return examine.examine(self.engine, deep=deep)
