@@ -6,6 +6,7 @@ POSIX locks of the whole process (https://sqlite.org/howtocorrupt.html, section 
 
 import os
 import sys
+from contextlib import suppress
 
 import apsw
 
@@ -139,9 +140,11 @@ def milliseconds(seconds: float) -> int:
 def close(connection: apsw.Connection) -> None:
     """Close a connection, whatever is unfinished on it.
 
-    Where another file took the place of ours, SQLite notices and leaves that one's -wal file alone.
+    Where another file took the place of ours, SQLite notices and leaves that one's -wal file alone. Trouble with the
+    checkpoint that comes with the last close is no error: the WAL keeps everything.
     """
-    connection.close(True)
+    with suppress(apsw.Error):
+        connection.close(True)
 
 
 def _set(connection: apsw.Connection, setting: str) -> None:

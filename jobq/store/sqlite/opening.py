@@ -42,7 +42,7 @@ class Opening:
         except apsw.Error as exc:
             reraise(exc, path, errno=connection.system_errno)
         finally:
-            connection.close()
+            connections.close(connection)
 
     def open(self, busy_timeout: float, *, alone: bool) -> apsw.Connection:
         """Open the file again; ``alone`` where no other handle on it is open, so that nothing was torn away."""
@@ -56,10 +56,10 @@ class Opening:
             migrate.check_current(connection, self._file.path, self._version)
         except apsw.Error as exc:
             errno = connection.system_errno
-            connection.close()
+            connections.close(connection)
             reraise(exc, self._file.path, errno=errno)
         except BaseException:
-            connection.close()
+            connections.close(connection)
             raise
         return connection
 

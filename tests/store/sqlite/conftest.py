@@ -11,7 +11,8 @@ import apsw
 import pytest
 
 from jobq.store.sqlite.engine import Engine
-from tests.store.sqlite.enginekit import FIRST, PACKAGE_ROOT, SECOND, FaultyFiles
+from tests.failing_files import FailingFiles
+from tests.store.sqlite.enginekit import FIRST, PACKAGE_ROOT, SECOND
 
 
 @pytest.fixture
@@ -99,8 +100,8 @@ def output(script: Callable[..., subprocess.Popen[str]]) -> Callable[..., str]:
 
 
 @pytest.fixture
-def faulty() -> Iterator[FaultyFiles]:
+def failing() -> Iterator[FailingFiles]:
     """A file system that fails when told to."""
-    vfs = FaultyFiles()
+    vfs = FailingFiles()
     yield vfs
     vfs.unregister()

@@ -1,4 +1,4 @@
-"""What the engine's tests share: a tiny schema, operations on it, threads, a file system that fails when told to."""
+"""What the engine's tests share: a tiny schema, operations on it, and threads."""
 
 import threading
 from collections.abc import Callable
@@ -60,55 +60,3 @@ def join(*threads: threading.Thread) -> None:
     for thread in threads:
         thread.join(20)
         assert not thread.is_alive()
-
-
-class FaultyFile(apsw.VFSFile):
-    """A file whose writes and syncs count, and fail when it is their turn."""
-
-    def __init__(self, vfs: "FaultyFiles", *arguments: Any) -> None:
-        self._vfs = vfs
-        super().__init__(*arguments)
-
-    def xWrite(self, data: Any, offset: int) -> None:  # noqa: N802 - SQLite's name
-        """Write, or fail."""
-        self._vfs.step()
-        super().xWrite(data, offset)
-
-    def xSync(self, flags: int) -> None:  # noqa: N802 - SQLite's name
-        """Sync, or fail."""
-        self._vfs.step()
-        super().xSync(flags)
-
-
-class FaultyFiles(apsw.VFS):
-    """A VFS that raises an error at the Nth write or sync, once armed."""
-
-    def __init__(self) -> None:
-        self.name = "faulty"
-        self.remaining = 0
-        self.code = apsw.SQLITE_FULL
-        super().__init__(self.name, "")
-
-    def arm(self, step: int, code: int) -> None:
-        """Fail at this step, counted from now, and at each one after it until :meth:`disarm`."""
-        self.remaining = step
-        self.code = code
-
-    def disarm(self) -> bool:
-        """Stop failing; True if a step has failed."""
-        failed = self.remaining < 0
-        self.remaining = 0
-        return failed
-
-    def step(self) -> None:
-        """Count one write or sync."""
-        if self.remaining == 1:
-            self.remaining = -1
-        if self.remaining < 0:
-            raise apsw.exception_for(self.code)
-        if self.remaining > 0:
-            self.remaining -= 1
-
-    def xOpen(self, name: Any, flags: list[int]) -> Any:  # noqa: N802 - SQLite's name
-        """Open a file that counts."""
-        return FaultyFile(self, "", name, flags)

@@ -13,7 +13,8 @@ import pytest
 from jobq.errors import ArgumentError, QueueClosed, StoreBusy, StoreCorrupt, StoreError, StoreFull, StoreUnavailable
 from jobq.store.sqlite.connection import WAL_LIMIT
 from jobq.store.sqlite.engine import Engine
-from tests.store.sqlite.enginekit import FIRST, FaultyFiles, insert, join, names, start, until
+from tests.failing_files import FailingFiles
+from tests.store.sqlite.enginekit import FIRST, insert, join, names, start, until
 
 Factory = Callable[..., Engine]
 
@@ -87,10 +88,10 @@ def test_b03_holder_longer_than_the_timeout_is_one_typed_error(
     ],
 )
 def test_b44_fault_at_each_write_and_sync(
-    open_engine: Factory, faulty: FaultyFiles, fed: list[Any], code: int, expected: type[StoreError]
+    open_engine: Factory, failing: FailingFiles, fed: list[Any], code: int, expected: type[StoreError]
 ) -> None:
     """Whichever write or sync fails: a typed error, nothing half-written, no event, no lock kept, and it works on."""
-    engine = open_engine(vfs=faulty.name)
+    engine = open_engine(vfs=failing.name)
     engine.write(insert("first"), sync=True, busy_timeout=1)
     outcomes = set()
     step, failed = 0, True
@@ -98,7 +99,7 @@ def test_b44_fault_at_each_write_and_sync(
         step += 1
         before = engine.read(_count, busy_timeout=1)
         fed.clear()
-        faulty.arm(step, code)
+        failing.arm(step, code)
         try:
             engine.write(_insert_many, sync=True, busy_timeout=1)
         except expected as exc:
@@ -106,7 +107,7 @@ def test_b44_fault_at_each_write_and_sync(
         else:
             # A checkpoint after the commit may fail in silence: the WAL keeps everything.
             assert len(fed) == 1
-        failed = faulty.disarm()
+        failed = failing.disarm()
         if failed and not fed:
             assert engine.read(_count, busy_timeout=1) == before
         engine.write(insert(f"after-{step}"), sync=False, busy_timeout=0)

@@ -10,7 +10,8 @@ from jobq.errors import StoreError, StoreFull, StoreUnavailable, TransactionEnde
 from jobq.store.sqlite.engine import Engine
 from jobq.store.sqlite.statements import Guard
 from tests.aborting import failing
-from tests.store.sqlite.enginekit import FaultyFiles, insert, join, names, start, until
+from tests.failing_files import FailingFiles
+from tests.store.sqlite.enginekit import insert, join, names, start, until
 
 Factory = Callable[..., Engine]
 
@@ -32,10 +33,10 @@ def kept(engine: Engine, *, sync: bool = True, on_commit: Callable[[], None] = n
     ],
 )
 def test_a_failed_commit_is_typed_and_its_outcome_unknown(
-    open_engine: Factory, faulty: FaultyFiles, fed: list[Any], code: int, expected: type[StoreError]
+    open_engine: Factory, failing: FailingFiles, fed: list[Any], code: int, expected: type[StoreError]
 ) -> None:
     """Whichever write or sync of it fails: nothing is fed or told, no lock is kept, and the engine works on."""
-    engine = open_engine(vfs=faulty.name)
+    engine = open_engine(vfs=failing.name)
     engine.write(insert("first"), sync=True, busy_timeout=1)
     step, failed, told = 0, True, 0
     outcomes = set()
@@ -52,10 +53,10 @@ def test_a_failed_commit_is_typed_and_its_outcome_unknown(
             with kept(engine, on_commit=tell) as tx:
                 engine.write(insert(f"one-{step}"), sync=False, busy_timeout=1)
                 tx.execute("INSERT INTO item (who) VALUES (?)", (f"two-{step}",))
-                faulty.arm(step, code)
+                failing.arm(step, code)
         except expected as exc:
             outcomes.add((exc.outcome_unknown, len(fed), told - told_before))
-        failed = faulty.disarm()
+        failed = failing.disarm()
         engine.write(insert(f"after-{step}"), sync=False, busy_timeout=0)
 
     assert outcomes == {(True, 0, 0)}
