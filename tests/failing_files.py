@@ -6,7 +6,7 @@ from typing import Any
 import apsw
 
 #: The calls that may fail.
-WRITE, SYNC, TRUNCATE, OPEN = "write", "sync", "truncate", "open"
+WRITE, SYNC, TRUNCATE, OPEN, LOCK = "write", "sync", "truncate", "open", "lock"
 
 
 class FailingFiles(apsw.VFS):
@@ -72,3 +72,8 @@ class FailingFile(apsw.VFSFile):
         """Cut or stretch the file, or fail."""
         self._vfs.step(TRUNCATE)
         super().xTruncate(newsize)
+
+    def xLock(self, level: int) -> None:  # noqa: N802 - SQLite's name
+        """Lock, or fail."""
+        self._vfs.step(LOCK)
+        super().xLock(level)

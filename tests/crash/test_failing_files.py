@@ -17,7 +17,7 @@ import jobq
 from jobq.errors import JobqError, StoreBusy, StoreError, StoreFull, StoreUnavailable
 from tests.conftest import ErrorLog
 from tests.crash.verbs import VERBS, World, dump, nothing_carried, open_world, prepare
-from tests.failing_files import OPEN, SYNC, TRUNCATE, WRITE, FailingFiles
+from tests.failing_files import LOCK, OPEN, SYNC, TRUNCATE, WRITE, FailingFiles
 
 #: No verb calls the file system more often; reaching it means that a fault is not counted down.
 MOST_STEPS = 400
@@ -38,6 +38,11 @@ class Fault(NamedTuple):
         """Whether it is met only where no handle is open yet."""
         return OPEN in self.at
 
+    @property
+    def is_real(self) -> bool:
+        """Whether a file system may say so: one whose writes are busy makes SQLite forget a checkpoint half way."""
+        return self.code != apsw.SQLITE_BUSY or WRITE not in self.at
+
 
 ALL = (WRITE, SYNC, TRUNCATE)
 FAULTS = {
@@ -48,6 +53,8 @@ FAULTS = {
     "io-for-ever": Fault(apsw.SQLITE_IOERR_FSYNC, StoreUnavailable, ALL, True),
     "busy-once": Fault(apsw.SQLITE_BUSY, StoreBusy, ALL, False),
     "busy-for-ever": Fault(apsw.SQLITE_BUSY, StoreBusy, ALL, True),
+    "lock-once": Fault(apsw.SQLITE_BUSY, StoreBusy, (OPEN, LOCK), False),
+    "lock-for-ever": Fault(apsw.SQLITE_BUSY, StoreBusy, (OPEN, LOCK), True),
     "open-for-ever": Fault(apsw.SQLITE_CANTOPEN, StoreUnavailable, (OPEN,), True),
     "full-everywhere": Fault(apsw.SQLITE_FULL, StoreFull, (*ALL, OPEN), True),
 }
@@ -162,7 +169,7 @@ def test_b44_a_fault_at_each_call_of_the_file_system(
     raise AssertionError("the verb never passed")
 
 
-@pytest.mark.parametrize("fault", CASES)
+@pytest.mark.parametrize("fault", [case for case in CASES if case.values[0].is_real])
 def test_b44_a_new_file_is_made_whole_or_can_be_made_again(
     failing: FailingFiles, tmp_path: Path, errors: ErrorLog, fault: Fault
 ) -> None:
