@@ -1,8 +1,5 @@
 """Work for outside workers: leases, and the five verbs that end or prolong them."""
 
-import os
-import socket
-import threading
 from collections.abc import Iterable
 from datetime import datetime
 
@@ -12,6 +9,7 @@ from jobq.arguments import check_int, check_length, check_run_at, check_text, na
 from jobq.core import Core
 from jobq.errors import ArgumentError, LeaseLost, PayloadError
 from jobq.failures import outcome_of, unrecoverable
+from jobq.identity import boot_id, worker_name
 from jobq.model.duration import Duration, to_seconds
 from jobq.model.effects import Verdict
 from jobq.model.instant import shift
@@ -19,6 +17,7 @@ from jobq.model.job import FailureClass
 from jobq.model.lease import Claim, ClaimRequest, Lease, Settlement
 from jobq.model.outcome import Failed, Outcome, Postponed, Released, Succeeded
 from jobq.model.payload import decode, encode_result
+from jobq.model.runner import clock_moved
 
 #: The most jobs that one call leases.
 MOST_LEASES = 1000
@@ -59,6 +58,7 @@ class Leasing(Core):
             kinds=names(kinds, argument="kinds"),
             queues=names(queues, argument="queues"),
             kind_limits=self.config.kind_limits,
+            hold_expired=self._just_woke(),
         )
         claims = self.store.claim(request, durable=True)
         self.deliver()
@@ -141,6 +141,17 @@ class Leasing(Core):
         """
         return self._settle(lease, Released())
 
+    def _just_woke(self) -> bool:
+        """Whether runners of this machine had no chance to beat lately, so that their leases only seem to be over."""
+        moved = clock_moved(
+            self.store.runners(),
+            boot_id=boot_id(),
+            wall=self.clock.now(),
+            monotonic=self.clock.monotonic(),
+            lease=self.config.lease,
+        )
+        return moved is not None
+
     def _settle(self, lease: Lease, outcome: Outcome) -> Verdict:
         self.blocks.refuse("the end of a lease")
         policy = self.policy(_checked(lease).job.kind)
@@ -199,8 +210,3 @@ def _checked(lease: Lease) -> Lease:
     if not isinstance(lease, Lease):
         raise ArgumentError("lease", f"a Lease is needed, not a {type(lease).__name__}")
     return lease
-
-
-def worker_name() -> str:
-    """Return the name of a worker that was given none: host, process and thread."""
-    return f"{socket.gethostname()}:{os.getpid()}:{threading.current_thread().name}"

@@ -1,5 +1,6 @@
 """What runners and the store tell each other besides jobs: a view without the write lock, and the row of a runner."""
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import NamedTuple
 
@@ -28,3 +29,19 @@ class RunnerRow(NamedTuple):
     monotonic: float
     started_at: datetime
     beat_at: datetime
+
+
+def clock_moved(
+    rows: Iterable[RunnerRow], *, boot_id: str, wall: datetime, monotonic: float, lease: float
+) -> float | None:
+    """Return by how many seconds the wall clock has moved against the monotonic one since a runner's last beat.
+
+    None where no runner of this boot has beaten within a lease, or where it moved by less than half a lease (seconds).
+    That is how a process that starts right after its machine woke can tell that others had no chance to beat.
+    """
+    for row in rows:
+        passed = monotonic - row.monotonic
+        drift = (wall - row.beat_at).total_seconds() - passed
+        if row.boot_id == boot_id and 0 <= passed < lease and abs(drift) >= lease / 2:
+            return drift
+    return None

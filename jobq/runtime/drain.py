@@ -1,8 +1,6 @@
 """A drain: the worker's steps on the calling thread, one job at a time, until nothing is left to do."""
 
 import contextlib
-import os
-import socket
 import sys
 import threading
 from collections.abc import Callable, Sequence
@@ -12,6 +10,7 @@ import attrs
 
 from jobq.clock import Clock
 from jobq.errors import JobqError
+from jobq.identity import worker_name
 from jobq.model.effects import Verdict
 from jobq.model.lease import Claim, Settled
 from jobq.model.outcome import Failed, Released
@@ -59,7 +58,7 @@ class Drain:
         self._owed = owed
         self._left = sys.maxsize if limit is None else limit
         self._raise_errors = raise_errors
-        self._worker = f"{socket.gethostname()}:{os.getpid()}:{threading.current_thread().name}"
+        self._worker = worker_name()
         self._verdicts = dict.fromkeys(Verdict, 0)
         self._claimed = 0
         # What the last trade brought, in a hand as soon as there is one.

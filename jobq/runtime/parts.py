@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from jobq.errors import JobqError
+from jobq.identity import boot_id
 from jobq.jobqueue import JobQueue
 from jobq.log import get_logger
 from jobq.model.runner import RunnerRow
@@ -18,7 +19,6 @@ from jobq.runtime.health import Bootstrap, Health
 from jobq.runtime.heartbeat import Heartbeat
 from jobq.runtime.held import Held
 from jobq.runtime.herald import Herald
-from jobq.runtime.identity import boot_id
 from jobq.runtime.leader import Leader, SoleLeader
 from jobq.runtime.maintenance import Maintenance
 from jobq.runtime.overseer import Overseer

@@ -12,6 +12,7 @@ from typing import Any
 from jobq import fork
 from jobq.arguments import check_int
 from jobq.errors import ArgumentError, RunnerBusy
+from jobq.identity import new_runner_id
 from jobq.jobqueue import JobQueue
 from jobq.model.duration import Duration, to_seconds
 from jobq.model.instant import require_aware, shift
@@ -21,7 +22,6 @@ from jobq.runtime.drain import Counts, Drain, run_until
 from jobq.runtime.execute import ONLY_ERRORS, Around, inside_handler
 from jobq.runtime.hand import Ended
 from jobq.runtime.health import Bootstrap, Health
-from jobq.runtime.identity import new_runner_id
 from jobq.runtime.leader import Leader
 from jobq.runtime.parts import Parts
 from jobq.runtime.staffing import check_workers, threads_of

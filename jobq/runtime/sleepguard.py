@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from jobq.clock import Clock
 from jobq.log import get_logger
-from jobq.model.runner import RunnerRow
+from jobq.model.runner import RunnerRow, clock_moved
 
 logger = get_logger(__name__)
 
@@ -75,12 +75,9 @@ class SleepGuard:
         That is how a process that starts right after a wake can tell.
         """
         wall, monotonic = self._read()
-        for row in rows:
-            passed = monotonic - row.monotonic
-            drift = (wall - row.beat_at).total_seconds() - passed
-            if row.boot_id == boot_id and 0 <= passed < self._lease and abs(drift) >= self._lease / 2:
-                self._hold(drift)
-                return
+        drift = clock_moved(rows, boot_id=boot_id, wall=wall, monotonic=monotonic, lease=self._lease)
+        if drift is not None:
+            self._hold(drift)
 
     def take_step(self) -> StepBack | None:
         """Return a step back of the clock that was not dealt with yet; each is returned once."""

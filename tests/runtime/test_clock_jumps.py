@@ -99,3 +99,26 @@ def test_a_process_that_starts_after_a_wake_holds_back(
     clock.jump("8h")
 
     assert jobq.Runner(open_again()).bootstrap().reclaimed == 0
+
+
+def test_an_outside_worker_takes_nothing_of_runners_that_slept(jobs: jobq.JobQueue, clock: FakeClock) -> None:
+    """A lease taken right after a wake leaves what a runner holds alone, until that had the chance to beat."""
+    jobs.job(name="note")(lambda payload: None)
+    jobs.enqueue("note")
+    (held,) = jobs.lease(worker="of a runner")
+    jobq.Runner(jobs).heartbeat.tick()
+    clock.jump("8h")
+
+    assert jobs.lease(worker="outside") == []
+    assert jobs.extend(held).until > clock.now()
+
+
+def test_an_outside_worker_takes_what_a_dead_runner_held(jobs: jobq.JobQueue, clock: FakeClock) -> None:
+    """Where no clock has moved, a lease that is over is taken at once."""
+    jobs.job(name="note")(lambda payload: None)
+    jobs.enqueue("note")
+    jobs.lease(worker="of a runner")
+    jobq.Runner(jobs).heartbeat.tick()
+    clock.advance(61)
+
+    assert len(jobs.lease(worker="outside")) == 1

@@ -2,6 +2,7 @@
 
 import os
 import socket
+import threading
 import uuid
 from functools import lru_cache
 
@@ -9,6 +10,11 @@ from functools import lru_cache
 def new_runner_id() -> str:
     """Return an id that no other runner has."""
     return f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:12]}"
+
+
+def worker_name() -> str:
+    """Return the name of a worker that was given none: host, process and thread."""
+    return f"{socket.gethostname()}:{os.getpid()}:{threading.current_thread().name}"
 
 
 @lru_cache(maxsize=1)
