@@ -44,6 +44,7 @@ _HOMES = {
     "jobq.model.retry": ("RetryPolicy", "RetryStrategy"),
     "jobq.model.schedule": ("CatchUp",),
     "jobq.model.scheduled": ("Dispatched", "ScheduleInfo"),
+    "jobq.model.stats": ("LaneTally", "Stats", "Tally"),
     "jobq.newjob": ("NewJob",),
     "jobq.opening": ("install", "open"),
     "jobq.retention": ("Retention",),

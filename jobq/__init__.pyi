@@ -85,6 +85,7 @@ from jobq.model.pruning import Pruned
 from jobq.model.retry import RetryPolicy, RetryStrategy
 from jobq.model.schedule import CatchUp
 from jobq.model.scheduled import Dispatched, ScheduleInfo
+from jobq.model.stats import LaneTally, Stats, Tally
 from jobq.newjob import NewJob
 from jobq.opening import install, open
 from jobq.retention import Retention
@@ -148,6 +149,7 @@ __all__ = [
     "JobqError",
     "KindInfo",
     "KindNotAccepted",
+    "LaneTally",
     "Leader",
     "Lease",
     "LeaseLeader",
@@ -183,6 +185,7 @@ __all__ = [
     "Snapshot",
     "SoleLeader",
     "StatementRefused",
+    "Stats",
     "StoreBusy",
     "StoreCorrupt",
     "StoreError",
@@ -191,6 +194,7 @@ __all__ = [
     "Stream",
     "Subscription",
     "SystemClock",
+    "Tally",
     "Transaction",
     "TransactionEnded",
     "TransientJobError",

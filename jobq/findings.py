@@ -1,18 +1,15 @@
 """What can be wrong with the work in a job queue: nobody does it, it waits for a pause, or a clock is wrong."""
 
-import os
-import socket
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 
 from jobq.core import Core
+from jobq.liveness import is_alive
 from jobq.model.finding import Finding, judge
 from jobq.model.job import JobState
 from jobq.model.runner import RunnerRow
 from jobq.store.base import Filter
 
-#: Runners beat each third of a lease; one that missed more than two leases is dead or hangs.
-_LEASES_OF_SILENCE = 2
 #: A lease that ended this long ago, and a slot that was due then, are overdue: somebody should have seen to it.
 _OVERDUE_LEASE, _OVERDUE_SLOT = timedelta(seconds=2), timedelta(seconds=60)
 #: What was written further from now than this was written by another clock.
@@ -22,19 +19,14 @@ _MOST_NAMED = 5
 
 def findings_of(jobs: Core) -> Iterator[Finding]:
     """Yield a finding for each check of the work in a job queue and of those who do it."""
-    runners = jobs.store.runners()
-    dead = [runner for runner in runners if _is_dead(jobs, runner)]
+    runners, now, lease = jobs.store.runners(), jobs.clock.now(), jobs.config.lease
+    dead = [runner for runner in runners if not is_alive(runner, now=now, lease=lease)]
     alive = [runner for runner in runners if runner not in dead]
     yield judge("durability", False, f"{jobs.config.durability}, as configured here", None)
     yield from _service(jobs, alive, dead)
     yield _leases(jobs)
     yield _schedules(jobs)
     yield _row_times(jobs, alive)
-
-
-def _is_dead(jobs: Core, runner: RunnerRow) -> bool:
-    silence = timedelta(seconds=_LEASES_OF_SILENCE * jobs.config.lease)
-    return runner.beat_at < jobs.clock.now() - silence or _gone(runner)
 
 
 def _service(jobs: Core, alive: Sequence[RunnerRow], dead: Sequence[RunnerRow]) -> Iterator[Finding]:
@@ -108,20 +100,6 @@ def _row_times(jobs: Core, alive: Sequence[RunnerRow]) -> Finding:
         f"written by a clock that is ahead of this one: {_named(ahead)}" if ahead else "none is ahead of the clock",
         "Let all machines and users of the file go by one right clock; a clock that was set back catches up.",
     )
-
-
-def _gone(runner: RunnerRow) -> bool:
-    """Whether its process was one of this machine and has ended: it need not be waited for until it is silent."""
-    # On Windows the signal 0 is no question.
-    if os.name != "posix" or runner.host != socket.gethostname():
-        return False
-    try:
-        os.kill(runner.pid, 0)
-    except ProcessLookupError:
-        return True
-    except (OSError, OverflowError):
-        return False
-    return False
 
 
 def _dead(dead: Sequence[RunnerRow]) -> str:

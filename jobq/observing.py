@@ -1,12 +1,34 @@
-"""What a run tells of itself while it goes on."""
+"""What goes on: what a run tells of itself, and what the whole job queue does."""
 
+from jobq.arguments import check_int
 from jobq.core import Core
+from jobq.liveness import is_alive
+from jobq.model.job import JobState
 from jobq.model.lease import Claim
 from jobq.model.progress import Progress
+from jobq.model.stats import Stats
+from jobq.store.base import Filter
 
 
 class Observing(Core):
-    """The verbs through which a run is seen."""
+    """The verbs through which runs and the job queue are seen."""
+
+    def stats(self, *, failures: int = 10) -> Stats:
+        """Return what the job queue does now: counts, rates, the oldest runnable job, what runs, what failed last.
+
+        It is read in the transactions of a reader, without the write lock, so it follows other processes. It counts
+        jobs in indexes, which takes some tens of milliseconds for each million of them.
+        """
+        runners, now, lease = self.store.runners(), self.clock.now(), self.config.lease
+        running = self.store.find(Filter(state=JobState.RUNNING), limit=None)
+        return Stats(
+            at=now,
+            lanes=tuple(self.store.tally()),
+            queues=tuple(self.store.queues()),
+            runners=tuple(runner for runner in runners if is_alive(runner, now=now, lease=lease)),
+            running=tuple(sorted(running, key=lambda job: (job.started_at or now, job.id))),
+            failures=tuple(self.store.recent_failures(limit=check_int(failures, argument="failures", least=0))),
+        )
 
     def report(self, claim: Claim, progress: Progress) -> bool:
         """Keep how far a run is on its job's row and have it told; return False where its token is old.

@@ -2,7 +2,22 @@
 
 import argparse
 
-from jobq.cli import backup, config, demo, doctor, enqueue, jobs, kinds, listing, prune, queues, schedules, stats, work
+from jobq.cli import (
+    backup,
+    config,
+    demo,
+    doctor,
+    enqueue,
+    jobs,
+    kinds,
+    listing,
+    prune,
+    queues,
+    schedules,
+    stats,
+    watch,
+    work,
+)
 from jobq.cli.completion import PrintCompletion
 from jobq.cli.environment import from_environment
 from jobq.cli.options import Collect, Options, add_flag
@@ -91,6 +106,7 @@ def build_parser() -> argparse.ArgumentParser:
     schedules.add_to(commands.noun("schedule", help="look at, add, pause and run schedules"))
     config.add_to(commands.noun("config", help="check and print the configuration"))
     stats.add_to(commands)
+    watch.add_to(commands)
     prune.add_to(commands)
     backup.add_to(commands)
     doctor.add_to(commands)

@@ -3,40 +3,52 @@
 import argparse
 from typing import Any
 
-from jobq.cli.verbs import Verbs, no_options
+from jobq.cli.options import Options
+from jobq.cli.verbs import Verbs
+
+_DESCRIPTION = """\
+Count jobs by state, by queue and by kind, with those that ended within the last minute, and how long the oldest job
+waits that a free worker could claim now; list the live runners. Nothing is locked. `jobq watch` shows the same live."""
 
 
 def add_to(commands: Verbs) -> None:
     """Add the verb to the tree."""
-    commands.verb("stats", run, no_options, help="count jobs by state, queue and kind, and list the runners",
-                  description="Count jobs by state, by queue and by kind, and list the runners with their last beat.")
+    commands.verb("stats", run, _fill, help="count jobs by state, queue and kind, and list the runners",
+                  description=_DESCRIPTION)
+
+
+def _fill(options: Options) -> None:
+    options.flag("--all", help="hidden queues, too")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the counts."""
+    """Print the numbers."""
     from jobq.cli.exits import Exit  # start-up cost
+    from jobq.cli.figures import age, figures
     from jobq.cli.output import say_json, table
     from jobq.cli.target import open_target
 
     with open_target(arguments) as jobs:
-        states = jobs.counts()
-        queues = {queue.name: jobs.counts(queue=queue.name) for queue in jobs.queues()}
-        kinds = {kind.name: jobs.counts(kind=kind.name) for kind in jobs.kinds()}
-        runners = jobs.store.runners()
-        now = jobs.clock.now()
+        stats = jobs.stats()
     if arguments.json:
-        listed = [_runner(row, now) for row in runners]
-        say_json({"states": states, "queues": queues, "kinds": kinds, "runners": listed})
+        say_json(figures(stats, hidden=arguments.all))
         return Exit.DONE
-    for title, rows in (("state", {"all jobs": states}), ("queue", queues), ("kind", kinds)):
-        table((title, *states), ((name, *counts.values()) for name, counts in rows.items()), none=f"no {title} yet")
+    columns = (*stats.total.states, "ended/min", "oldest runnable")
+    for title, tallies in (
+        ("state", {"all jobs": stats.total}),
+        ("queue", stats.by_queue(hidden=arguments.all)),
+        ("kind", stats.by_kind()),
+    ):
+        table((title, *columns), (_row(name, tally) for name, tally in tallies.items()), none=f"no {title} yet")
         print()
-    columns = ("runner", "host", "pid", "queues", "last beat")
-    rows_ = ((r.id, r.host, r.pid, " ".join(r.queues), f"{(now - r.beat_at).total_seconds():.0f} s ago")
-             for r in runners)
-    table(columns, rows_, none="no runner")
+    rows = ((r.id, r.host, r.pid, " ".join(r.queues), f"{age((stats.at - r.beat_at).total_seconds())} ago")
+            for r in stats.runners)
+    table(("runner", "host", "pid", "queues", "last beat"), rows, none="no runner")
     return Exit.DONE
 
 
-def _runner(row: Any, now: Any) -> dict[str, object]:
-    return {**row._asdict(), "beat_age": (now - row.beat_at).total_seconds()}
+def _row(name: str, tally: Any) -> tuple[object, ...]:
+    from jobq.cli.figures import age  # start-up cost
+
+    oldest = None if tally.oldest_runnable is None else age(tally.oldest_runnable)
+    return (name, *tally.states.values(), sum(tally.last_minute.values()), oldest)

@@ -21,6 +21,7 @@ from jobq.model.job import JSON, Actor, Job, JobInfo, JobState, KindInfo, Logged
 from jobq.model.lease import Beat, Claim, ClaimRequest, Settled, Settlement
 from jobq.model.runner import Outlook as Outlook
 from jobq.model.runner import RunnerRow as RunnerRow
+from jobq.store.counting import CountingStore
 from jobq.store.hosting import HostStore
 from jobq.store.scheduling import ScheduleStore
 from jobq.store.upkeep import UpkeepStore
@@ -82,7 +83,7 @@ class Filter(NamedTuple):
     before: int | None = None  #: Only ids below this one: the next page.
 
 
-class Store(ScheduleStore, HostStore, UpkeepStore, Protocol):
+class Store(ScheduleStore, HostStore, UpkeepStore, CountingStore, Protocol):
     """The verbs. Every implementation passes ``tests/store``."""
 
     def register(self, kinds: Sequence[KindRow], queues: Sequence[QueueRow], retired: Sequence[str]) -> None:

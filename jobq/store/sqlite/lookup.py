@@ -44,6 +44,11 @@ FRAGMENTS = {
     "before": "id < ?",
 }
 
+# jobq_job_ended, from its newest end.
+FAILURES = f"""
+SELECT {rows.INFO_COLUMNS} FROM jobq_job WHERE state = 'failed' AND finished_at IS NOT NULL
+ORDER BY finished_at DESC LIMIT ?
+"""
 # The primary key of jobq_run.
 HISTORY = """
 SELECT job_id, number, attempt, worker, started_at, ended_at, error, reason, class
@@ -88,6 +93,11 @@ def count(conn: apsw.Connection, wanted: Filter) -> dict[JobState, int]:
         else:
             counts[state] = 0
     return counts
+
+
+def failures(conn: apsw.Connection, *, limit: int) -> list[JobInfo]:
+    """Return the jobs that failed last, newest first; payloads and results are not read."""
+    return list(_readable(conn.execute(FAILURES, (limit,)), rows.job_info))
 
 
 def history(conn: apsw.Connection, job_id: int) -> list[Run]:
