@@ -25,7 +25,7 @@ def calls() -> Iterator[tuple[str, str, ast.expr]]:
 def listed() -> set[tuple[str, str]]:
     """Return the (level, event) pairs of the README."""
     text = (ROOT / "README.rst").read_text(encoding="utf-8")
-    section = text.partition("Log events\n=")[2].partition("\nRecipes\n=")[0]
+    section = text.partition("Log events\n=")[2].partition("\nIn production\n=")[0]
     rows = re.findall(r"\* - ``(jobq\.[a-z_.]+)``\n\s+- (.+)", section)
     return {(level, event) for event, levels in rows for level in levels.split(", ")}
 
