@@ -48,9 +48,11 @@ class Pruning(Core):
             InsideTransaction: this thread has a transaction open, of which this cannot be a part.
         """
         self.blocks.refuse("prune")
+        nothing = dict.fromkeys(_wanted(state), 0)
         sweep = self.sweep(state=state, older_than=older_than)
         if dry_run:
-            return self._rehearse(sweep.ended_before)
+            counts, kept = self._rehearse(sweep.ended_before)
+            return Pruned(counts=nothing | counts, kept=kept)
         while sweep.step():
             if progress is not None:
                 progress(sweep.total)
@@ -58,14 +60,11 @@ class Pruning(Core):
                 time.sleep(REST)
         if sweep.total:
             logger.info("jobq.job.pruned", count=sweep.total, kept=sweep.kept)
-        return Pruned(counts=sweep.pruned, kept=sweep.kept)
+        return Pruned(counts=nothing | sweep.pruned, kept=sweep.kept)
 
     def sweep(self, *, state: JobState | str | None = None, older_than: Duration | None = None) -> Sweep:
         """Return the steps of :meth:`prune`, which the caller takes; runners take them now and then."""
-        wanted = _TERMINAL if state is None else (check_word(state, JobState, argument="state"),)
-        if not wanted[0].terminal:
-            fix = "Use succeeded, failed or cancelled."
-            raise ArgumentError("state", f"{wanted[0].value} jobs have not ended", fix=fix)
+        wanted = _wanted(state)
         age = None if older_than is None else to_seconds(older_than, argument="older_than")
         if age is not None and age < 0:
             raise ArgumentError("older_than", "an age of 0 or more is needed")
@@ -78,15 +77,21 @@ class Pruning(Core):
             changes_before=self._ago(retention.changes) if by_retention and retention.changes is not None else None,
         )
 
-    def _rehearse(self, ended_before: Mapping[JobState, datetime]) -> Pruned:
+    def _rehearse(self, ended_before: Mapping[JobState, datetime]) -> tuple[dict[JobState, int], int]:
         counted = {one: self.store.count_prunable(one, ended_before=before) for one, before in ended_before.items()}
-        return Pruned(
-            counts={one: going for one, (going, _) in counted.items()},
-            kept=sum(kept for _, kept in counted.values()),
-        )
+        return {one: going for one, (going, _) in counted.items()}, sum(kept for _, kept in counted.values())
 
     def _ago(self, seconds: float) -> datetime:
         try:
             return shift(self.clock.now(), -seconds, argument="older_than")
         except ArgumentError:  # before the year 1: nothing is that old
             return MIN
+
+
+def _wanted(state: JobState | str | None) -> tuple[JobState, ...]:
+    if state is None:
+        return _TERMINAL
+    wanted = check_word(state, JobState, argument="state")
+    if not wanted.terminal:
+        raise ArgumentError("state", f"{wanted.value} jobs have not ended", fix="Use succeeded, failed or cancelled.")
+    return (wanted,)
