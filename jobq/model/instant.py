@@ -11,6 +11,7 @@ MIN = datetime.min.replace(tzinfo=UTC)
 #: The last instant that a datetime can express.
 MAX = datetime.max.replace(tzinfo=UTC)
 
+_MILLISECOND = timedelta(milliseconds=1)
 _OUT_OF_RANGE = "the time is outside the years 1 to 9999"
 
 
@@ -46,3 +47,16 @@ def shift(now: datetime, seconds: float, *, argument: str) -> datetime:
         return now + timedelta(seconds=seconds)
     except (OverflowError, ValueError):  # ValueError: NaN
         raise ArgumentError(argument, _OUT_OF_RANGE) from None
+
+
+def to_ms(when: datetime) -> int:
+    """Return an aware datetime as it is stored, in milliseconds since 1970; what is finer is dropped."""
+    return (when - EPOCH) // _MILLISECOND
+
+
+def from_ms(value: int) -> datetime:
+    """Return stored milliseconds as an aware datetime; beyond the years 1 to 9999 it is the nearest there is."""
+    try:
+        return EPOCH + value * _MILLISECOND
+    except OverflowError:
+        return MAX if value > 0 else MIN

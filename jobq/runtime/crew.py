@@ -15,10 +15,10 @@ from jobq.runtime.maintenance import Maintenance
 from jobq.runtime.overseer import Overseer
 from jobq.runtime.pool import Pool
 from jobq.runtime.scheduler import Scheduler
-from jobq.runtime.service import Service
 from jobq.runtime.shutdown import Shutdown
 from jobq.runtime.watch import Watch
 from jobq.runtime.worker import Bench, Worker
+from jobq.service import Service
 
 logger = get_logger(__name__)
 

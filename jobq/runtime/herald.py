@@ -5,8 +5,8 @@ import threading
 from jobq.bus import Bus
 from jobq.clock import Clock
 from jobq.model.events import Event
-from jobq.runtime.service import Service
-from jobq.runtime.trouble import Trouble
+from jobq.service import Service
+from jobq.trouble import Trouble
 
 _ASLEEP = 60.0
 

@@ -5,10 +5,10 @@ from jobq.log import get_logger
 from jobq.pruning import REST
 from jobq.runtime.exchange import Exchange
 from jobq.runtime.held import Held
-from jobq.runtime.service import Service
 from jobq.runtime.sleepguard import SleepGuard
-from jobq.runtime.trouble import Trouble
+from jobq.service import Service
 from jobq.sweep import Sweep
+from jobq.trouble import Trouble
 
 logger = get_logger(__name__)
 

@@ -12,8 +12,8 @@ from jobq.runtime.exchange import Exchange
 from jobq.runtime.hand import Ended, Hand
 from jobq.runtime.heartbeat import Heartbeat
 from jobq.runtime.held import Held, Key
-from jobq.runtime.service import IN_USE, Service
-from jobq.runtime.trouble import Trouble
+from jobq.service import IN_USE, Service
+from jobq.trouble import Trouble
 
 logger = get_logger(__name__)
 

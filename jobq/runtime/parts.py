@@ -25,11 +25,11 @@ from jobq.runtime.overseer import Overseer
 from jobq.runtime.pool import Pool
 from jobq.runtime.runs import Runs
 from jobq.runtime.scheduler import Scheduler
-from jobq.runtime.service import IN_USE, Service
 from jobq.runtime.sleepguard import SleepGuard
-from jobq.runtime.trouble import Trouble
 from jobq.runtime.watch import Watch
 from jobq.runtime.worker import Bench
+from jobq.service import IN_USE, Service
+from jobq.trouble import Trouble
 
 logger = get_logger(__name__)
 

@@ -7,8 +7,8 @@ from jobq.jobqueue import JobQueue
 from jobq.log import get_logger
 from jobq.model.scheduled import Dispatched
 from jobq.runtime.leader import Leader
-from jobq.runtime.service import Service
-from jobq.runtime.trouble import Trouble
+from jobq.service import Service
+from jobq.trouble import Trouble
 
 logger = get_logger(__name__)
 

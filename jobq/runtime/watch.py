@@ -12,9 +12,9 @@ from jobq.runtime.ear import Ear, listen
 from jobq.runtime.exchange import Exchange
 from jobq.runtime.held import Held
 from jobq.runtime.pool import Pool
-from jobq.runtime.service import IN_USE, Service
-from jobq.runtime.trouble import Trouble
+from jobq.service import IN_USE, Service
 from jobq.threads import Bell
+from jobq.trouble import Trouble
 
 #: The shortest pause between two polls, in seconds: after a look that found something; and how much each one that
 #: follows is longer.

@@ -17,7 +17,7 @@ from jobq.runtime.held import Held
 from jobq.runtime.overseer import Overseer
 from jobq.runtime.pool import Pool, Seat
 from jobq.runtime.runs import Runs
-from jobq.runtime.trouble import FATAL, FIRST_PAUSE, Trouble
+from jobq.trouble import FATAL, FIRST_PAUSE, Trouble
 
 logger = get_logger(__name__)
 

@@ -34,7 +34,7 @@ def test_a_drain_interrupted_at_any_moment_holds_nothing(jobs: jobq.JobQueue) ->
     assert struck > 50
 
 
-@pytest.mark.parametrize("part", ["runtime/parts", "runtime/service"])
+@pytest.mark.parametrize("part", ["runtime/parts", "service"])
 def test_a_drain_interrupted_at_any_moment_leaves_no_thread(open_real: Open, part: str) -> None:
     """The services that look after a drain end with it, wherever Ctrl-C strikes."""
     runner, struck = jobq.Runner(open_real()), 0

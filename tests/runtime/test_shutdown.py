@@ -9,8 +9,8 @@ import pytest
 import jobq
 from jobq.database import LiveRuns
 from jobq.runtime.held import Held
-from jobq.runtime.service import Service
 from jobq.runtime.shutdown import Phase, Shutdown
+from jobq.service import Service
 from tests.interrupts import strikes
 from tests.runtime.conftest import PATIENCE
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import jobq
-from jobq.runtime.trouble import Trouble
+from jobq.trouble import Trouble
 from tests.runtime.conftest import PATIENCE, Changes
 
 Open = Callable[..., jobq.JobQueue]

@@ -1,4 +1,4 @@
-"""Rows become values and values become bindings; nobody else knows that times are stored as milliseconds.
+"""Rows become values and values become bindings; in the store nobody else knows that times are stored as milliseconds.
 
 Nothing is validated here: the schema's CHECKs and the verbs did that. A row that somebody broke by hand makes
 :class:`BadRow`, and its reader leaves out that row alone.
@@ -6,16 +6,15 @@ Nothing is validated here: the schema's CHECKs and the verbs did that. A row tha
 
 import json
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from jobq.model.effects import Decision, Facts
-from jobq.model.instant import EPOCH, MAX, MIN
+from jobq.model.instant import from_ms as from_ms
+from jobq.model.instant import to_ms as to_ms
 from jobq.model.job import JSON, Actor, FailureClass, Job, JobInfo, JobState, LoggedChange, Run
 from jobq.store.base import Draft
 from jobq.store.sqlite import texts
-
-_MILLISECOND = timedelta(milliseconds=1)
 
 #: The columns of a listing, in the order that :func:`job_info` reads them.
 INFO_COLUMNS = (
@@ -39,22 +38,9 @@ class BadRow(ValueError):
     """A row holds something that no verb of jobq writes."""
 
 
-def to_ms(when: datetime) -> int:
-    """Return an aware datetime as milliseconds since 1970; what is finer is dropped."""
-    return (when - EPOCH) // _MILLISECOND
-
-
 def span_ms(seconds: float) -> int:
     """Return a duration in whole milliseconds."""
     return round(seconds * 1000)
-
-
-def from_ms(value: int) -> datetime:
-    """Return stored milliseconds as an aware datetime; beyond the years 1 to 9999 it is the nearest there is."""
-    try:
-        return EPOCH + value * _MILLISECOND
-    except OverflowError:
-        return MAX if value > 0 else MIN
 
 
 def optional_ms(when: datetime | None) -> int | None:

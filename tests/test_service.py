@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from jobq.clock import SystemClock
-from jobq.runtime.service import Service
-from jobq.runtime.trouble import Trouble
+from jobq.service import Service
+from jobq.trouble import Trouble
 from tests.conftest import ErrorLog
 from tests.interrupts import strikes
 from tests.runtime.conftest import PATIENCE
@@ -68,7 +68,7 @@ def test_an_interrupted_poke_leaves_it_usable(quiet: Probe) -> None:
 @pytest.mark.parametrize("error", [KeyError, KeyboardInterrupt, SystemExit])
 def test_whatever_a_tick_raises_the_loop_goes_on(error: Any, errors: ErrorLog, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is reported, and the next tick comes."""
-    monkeypatch.setattr("jobq.runtime.service.FIRST_PAUSE", 0.001)
+    monkeypatch.setattr("jobq.service.FIRST_PAUSE", 0.001)
     raised = [error]
 
     def raise_once() -> None:
@@ -85,7 +85,7 @@ def test_whatever_a_tick_raises_the_loop_goes_on(error: Any, errors: ErrorLog, m
 
 def test_it_starts_again_while_the_last_tick_of_before_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """A thread that a stop did not wait for neither keeps a new one from starting nor lives on beside it."""
-    monkeypatch.setattr("jobq.runtime.service.PATIENCE", 0.01)
+    monkeypatch.setattr("jobq.service.PATIENCE", 0.01)
     go_on = threading.Event()
     probe = Probe(lambda: go_on.wait(PATIENCE))
     probe.start()

@@ -1,4 +1,4 @@
-"""The one shape of everything long-lived in a runner: a thread that is only "tick, then wait"."""
+"""The one shape of everything long-lived: a thread that is only "tick, then wait"."""
 
 import math
 import threading
@@ -8,8 +8,8 @@ from collections.abc import Callable
 from jobq.clock import Clock
 from jobq.errors import StoreError
 from jobq.log import get_logger
-from jobq.runtime.trouble import FATAL, FIRST_PAUSE, LONGEST_PAUSE, Trouble
 from jobq.threads import Bell
+from jobq.trouble import FATAL, FIRST_PAUSE, LONGEST_PAUSE, Trouble
 
 logger = get_logger(__name__)
 
@@ -131,6 +131,14 @@ class Service(ABC):
         """Do what is left once the loop is over; nothing, unless a subclass says otherwise."""
         return
 
+    def recover(self, error: BaseException) -> float:
+        """Report what a tick raised, and return how many seconds to pause."""
+        if isinstance(error, (StoreError, *FATAL)):
+            return self.trouble.failed(self.name, error)
+        logger.error("jobq.loop.crashed", loop=self.name, error=type(error).__name__)
+        self._crashes += 1
+        return min(FIRST_PAUSE * 2.0 ** min(self._crashes, 10), LONGEST_PAUSE)
+
     def _loop(self, life: object, bell: Bell, delay: float) -> None:
         if delay:
             bell.wait(delay)
@@ -157,11 +165,6 @@ class Service(ABC):
         """Take a step and return what it says; where it raises report that, and return how many seconds to pause."""
         try:
             return step()
-        except (StoreError, *FATAL) as error:
-            self.failures += 1
-            return self.trouble.failed(self.name, error)
         except BaseException as error:  # a bug, or whatever a host raises, must not end what keeps leases alive
             self.failures += 1
-            logger.error("jobq.loop.crashed", loop=self.name, error=type(error).__name__)
-            self._crashes += 1
-            return min(FIRST_PAUSE * 2.0 ** min(self._crashes, 10), LONGEST_PAUSE)
+            return self.recover(error)
