@@ -5,7 +5,7 @@ import importlib
 import sys
 from collections.abc import Sequence
 
-NAMES = ("bus", "claim", "cron", "drain", "prune", "schedule")
+NAMES = ("bus", "claim", "cron", "drain", "outbox", "prune", "schedule")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -16,7 +16,8 @@ _HOMES = {
     "jobq.errors": (
         "ArgumentError", "BackupRefused", "ConfigError", "ConfigFileError", "CronError", "DedupeConflict", "Deferred",
         "ForeignHandle", "ForkedHandle", "InsideTransaction", "InvalidTransition", "JobCancelled", "JobNotFound",
-        "JobqError", "KindNotAccepted", "LeaseLost", "NoQueueInstalled", "PayloadError", "PayloadTooLarge",
+        "JobqError", "KindNotAccepted", "LeaseLost", "NoQueueInstalled", "NotPublished", "OutboxTableMissing",
+        "OutboxUnavailable", "OutsideTransaction", "PayloadError", "PayloadTooLarge",
         "PermanentJobError", "QueueClosed", "QueueNotFound", "ResultError", "RetiredKind", "RunnerBusy",
         "ScheduleNotFound", "SchemaTooNew", "StatementRefused", "StoreBusy", "StoreCorrupt", "StoreError",
         "StoreFull", "StoreUnavailable", "TransactionEnded", "TransientJobError", "UnknownKind", "WaitTimeout",
@@ -47,6 +48,7 @@ _HOMES = {
     "jobq.model.stats": ("LaneTally", "Stats", "Tally"),
     "jobq.newjob": ("NewJob",),
     "jobq.opening": ("install", "open"),
+    "jobq.outbox.outbox": ("Outbox", "OutboxFailure", "OutboxMode", "OutboxPending"),
     "jobq.retention": ("Retention",),
     "jobq.runtime.context": ("RunningJob",),
     "jobq.runtime.drain": ("Counts",),

@@ -24,6 +24,10 @@ from jobq.errors import (
     KindNotAccepted,
     LeaseLost,
     NoQueueInstalled,
+    NotPublished,
+    OutboxTableMissing,
+    OutboxUnavailable,
+    OutsideTransaction,
     PayloadError,
     PayloadTooLarge,
     PermanentJobError,
@@ -88,6 +92,7 @@ from jobq.model.scheduled import Dispatched, ScheduleInfo
 from jobq.model.stats import LaneTally, Stats, Tally
 from jobq.newjob import NewJob
 from jobq.opening import install, open
+from jobq.outbox.outbox import Outbox, OutboxFailure, OutboxMode, OutboxPending
 from jobq.retention import Retention
 from jobq.runtime.context import RunningJob
 from jobq.runtime.drain import Counts
@@ -157,6 +162,14 @@ __all__ = [
     "LoggedChange",
     "NewJob",
     "NoQueueInstalled",
+    "NotPublished",
+    "Outbox",
+    "OutboxFailure",
+    "OutboxMode",
+    "OutboxPending",
+    "OutboxTableMissing",
+    "OutboxUnavailable",
+    "OutsideTransaction",
     "PayloadError",
     "PayloadTooLarge",
     "PermanentJobError",

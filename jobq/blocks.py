@@ -12,6 +12,7 @@ from jobq.clock import Clock
 from jobq.errors import InsideTransaction
 from jobq.log import get_logger
 from jobq.model.events import Event
+from jobq.places import Places
 
 logger = get_logger(__name__)
 
@@ -90,6 +91,8 @@ class Blocks:
 
     def __init__(self) -> None:
         self._open: Block | None = None
+        #: Where the enqueues of each thread go.
+        self.places = Places()
 
     def mine(self) -> Block | None:
         """Return the block of the calling thread, None where it has none open."""
@@ -110,10 +113,17 @@ class Blocks:
     def after_fork(self) -> None:
         """Forget it in a forked child, whose block it is not."""
         self._open = None
+        self.places.after_fork()
 
     def refuse(self, verb: str) -> None:
         """Raise InsideTransaction if the calling thread has a block open."""
         if self.mine() is not None:
+            raise InsideTransaction(verb)
+
+    def refuse_handlers(self, verb: str) -> None:
+        """Raise InsideTransaction where what handlers do on this thread would become a part of somebody's block."""
+        self.refuse(verb)
+        if self.places.stage() is not None:
             raise InsideTransaction(verb)
 
     def after_commit(self, call: Call) -> None:

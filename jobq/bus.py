@@ -103,12 +103,13 @@ class Bus:
         Nothing is left behind: who delivers looks again after it let go. Called from within a listener it returns at
         once, and the event follows the current one. After a KeyboardInterrupt the next one who delivers goes on.
         Inside a transaction of this thread it does nothing, for what listeners do would become a part of that; the end
-        of the block delivers.
+        of the block delivers. What listeners enqueue is never staged in an outbox that this thread has joined.
         """
         if self._blocks.mine() is not None:
             return
-        self.wake()
-        self._events.drain()
+        with self._blocks.places.apart():
+            self.wake()
+            self._events.drain()
 
     def subscribe(self, event_type: type[E], listener: Callable[[E], object]) -> Subscription:
         """Call ``listener`` with every event of this type and its subclasses, private ones included.

@@ -36,6 +36,8 @@ class Core:
         self.redactor = redactor
         #: The merged view of all registries that this job queue was opened with, and of its own decorator.
         self.handlers = Handlers()
+        #: Whether an outbox demands that whatever is enqueued here is a part of a transaction.
+        self.demands_transaction = False
         #: The version of the declared schedules that the database has seen.
         self.declared_version = (0, 0)
         #: The declared schedules that do not fit their kinds, and why; they are not stored.

@@ -1,5 +1,6 @@
 """From what an enqueue was told to a draft with every option resolved."""
 
+from datetime import datetime
 from typing import Any
 
 from jobq import installation
@@ -20,7 +21,8 @@ from jobq.arguments import (
 from jobq.core import Core
 from jobq.errors import ArgumentError, RetiredKind, UnknownKind
 from jobq.handler import AnyHandler, Handler
-from jobq.model.job import DEFAULT_QUEUE, Actor, Priority
+from jobq.model.instant import shift
+from jobq.model.job import DEFAULT_ATTEMPTS, DEFAULT_QUEUE, Actor, Priority
 from jobq.model.payload import encode
 from jobq.newjob import NewJob
 from jobq.store.base import Draft
@@ -62,6 +64,17 @@ def draft_of(core: Core, item: NewJob) -> Draft:
         None if item.subject is None else check_text(item.subject, argument="subject"),
         None if item.meta is None else check_meta(item.meta, limit=limit),
     )
+
+
+def resolved(core: Core, draft: Draft, now: datetime) -> Draft:
+    """Return a draft that leaves nothing open: what an insert at this instant would make of it."""
+    timed = draft._replace(run_at=draft.run_at or shift(now, draft.delay, argument="delay"), delay=0.0)
+    if None not in (draft.queue, draft.priority, draft.max_attempts):
+        return timed
+    row = core.store.declared(draft.kind)
+    if row is None:
+        return timed.filled(DEFAULT_QUEUE, _INGEST, DEFAULT_ATTEMPTS, None)
+    return timed.filled(row.queue, row.priority, row.max_attempts, row.max_deferrals)
 
 
 def _target(core: Core, item: NewJob) -> tuple[str, AnyHandler | None, object]:

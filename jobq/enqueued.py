@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from jobq.errors import NotPublished
 from jobq.model.duration import Duration
 from jobq.model.job import Job
 
@@ -12,9 +13,10 @@ class Enqueued:
 
     Two answers are equal when they name the same job in the same way. The whole value of the job is built when somebody
     looks at it. An enqueue with ``join=False`` inside a transaction is carried out after it; there all three are None.
+    So they are where the job is staged in an outbox, whose row is ``outbox_id``.
     """
 
-    __slots__ = ("_job", "_load", "_wait", "created", "id")
+    __slots__ = ("_job", "_load", "_wait", "created", "id", "outbox_id")
 
     def __init__(
         self,
@@ -28,6 +30,8 @@ class Enqueued:
         self.id = job_id
         #: False when a queued or running job held the dedupe key; ``id`` is that job then.
         self.created = created
+        #: The number of the row in the host's outbox; None where the job was not staged.
+        self.outbox_id: int | None = None
         self._load = load
         self._wait = wait
         self._job: Job | None = None
@@ -37,6 +41,17 @@ class Enqueued:
         """Return the answer of an enqueue that is still to be carried out: id, created and job are None."""
         nothing: Any = None
         return cls(nothing, nothing, load=lambda: nothing, wait=wait)
+
+    @classmethod
+    def staged(cls, outbox_id: int) -> "Enqueued":
+        """Return the answer of an enqueue that was staged in an outbox."""
+
+        def wait(job_id: int, timeout: Duration | None) -> Job:
+            raise NotPublished(outbox_id)
+
+        answer = cls.later(wait)
+        answer.outbox_id = outbox_id
+        return answer
 
     @property
     def job(self) -> Job:
@@ -50,16 +65,18 @@ class Enqueued:
 
         Raises:
             WaitTimeout: it has not ended within ``timeout``; the job goes on.
+            NotPublished: it is staged in an outbox and has no id.
         """
         return self._wait(self.id, timeout)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Enqueued):
             return NotImplemented
-        return (self.id, self.created) == (other.id, other.created)
+        return (self.id, self.created, self.outbox_id) == (other.id, other.created, other.outbox_id)
 
     def __hash__(self) -> int:
-        return hash((self.id, self.created))
+        return hash((self.id, self.created, self.outbox_id))
 
     def __repr__(self) -> str:
-        return f"Enqueued(id={self.id}, created={self.created})"
+        staged = "" if self.outbox_id is None else f", outbox_id={self.outbox_id}"
+        return f"Enqueued(id={self.id}, created={self.created}{staged})"

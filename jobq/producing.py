@@ -1,18 +1,19 @@
 """Enqueueing: arguments become drafts, drafts become rows."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from itertools import islice
 
 from jobq.arguments import check_int
-from jobq.drafting import draft_of
+from jobq.drafting import draft_of, resolved
 from jobq.enqueued import Enqueued
-from jobq.errors import ArgumentError, JobqError
+from jobq.errors import ArgumentError, JobqError, OutsideTransaction
 from jobq.log import get_logger
 from jobq.model.duration import Duration
 from jobq.model.job import JSON, Actor
 from jobq.newjob import NewJob
+from jobq.places import Stage
 from jobq.store.base import Draft, Placed
 from jobq.waiting import Waiting
 
@@ -47,8 +48,10 @@ class Producing(Waiting):
         insert, a negative one means now; ``run_at`` is an aware datetime. With a dedupe key that a queued or running
         job of this kind holds, that job is the answer and ``created`` is False.
 
-        Inside a transaction of this thread the job is a part of it. With ``join=False`` it is checked now and enqueued
-        when the outermost block has ended, however that ended; the answer's ``id``, ``created`` and ``job`` are None.
+        Inside a transaction of this thread the job is a part of it, and inside ``outbox.joined(connection)`` it is
+        staged there; the innermost of the two counts. With ``join=False`` it is checked now and enqueued when the
+        outermost transaction has ended, however that ended, or at once where there is none. The ``id``, ``created`` and
+        ``job`` of an answer that has to wait are None.
 
         Raises:
             ArgumentError: an option is malformed or out of range.
@@ -57,6 +60,7 @@ class Producing(Waiting):
             RetiredKind: the kind is retired.
             DedupeConflict: a job of another kind holds the key.
             JobNotFound: there is no job ``parent_id``.
+            OutsideTransaction: an outbox demands a transaction here, and this thread is in none.
         """
         item = NewJob(
             kind_or_payload,
@@ -74,6 +78,9 @@ class Producing(Waiting):
             meta=meta,
         )
         draft = draft_of(self, item)
+        stage = self._stage() if join else None
+        if stage is not None:
+            return self._staged(stage, (draft,))[0]
         block = None if join else self.blocks.mine()
         if block is not None:
             block.at_end.append(lambda: self._place(draft))
@@ -92,12 +99,27 @@ class Producing(Waiting):
         if not isinstance(items, Iterable):
             raise ArgumentError("items", f"NewJob values are needed, not a {type(items).__name__}")
         chunks = self._chunks(items, size)
+        stage = self._stage() if join else None
+        if stage is not None:
+            return [answer for drafts in chunks for answer in self._staged(stage, drafts)]
         block = None if join else self.blocks.mine()
         if block is None:
             return [self._enqueued(placed) for placed in self._place_all(chunks)]
         checked = list(chunks)
         block.at_end.append(lambda: self._place_all(checked))
         return [Enqueued.later(self.wait) for drafts in checked for _ in drafts]
+
+    def _stage(self) -> Stage | None:
+        """Return where what joins is staged; None where it goes into jobq's file, which an outbox may forbid."""
+        stage = self.blocks.places.stage()
+        if stage is None and self.demands_transaction and self.blocks.mine() is None:
+            raise OutsideTransaction("this thread has none open")
+        return stage
+
+    def _staged(self, stage: Stage, drafts: Sequence[Draft]) -> list[Enqueued]:
+        now = self.clock.now()
+        numbers = stage.put([resolved(self, draft, now) for draft in drafts], now=now)
+        return [Enqueued.staged(number) for number in numbers]
 
     def draft(self, item: NewJob) -> Draft:
         """Check what an enqueue would be told, and return what it would store; nothing is written."""

@@ -15,6 +15,7 @@ from jobq.model.instant import require_aware, shift
 from jobq.model.job import DEFAULT_ATTEMPTS, DEFAULT_QUEUE, JSON, Actor, Priority
 from jobq.model.lease import Claim
 from jobq.model.progress import Progress
+from jobq.outbox.memory import MemoryDatabase as MemoryDatabase
 from jobq.runtime.context import Host, RunningJob
 
 _MICROSECOND = timedelta(microseconds=1)

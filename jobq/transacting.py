@@ -74,7 +74,7 @@ class Transacting(Core):
             return
         mark = block.mark()
         try:
-            with self._open(block) as database:
+            with self._open(block) as database, self.blocks.places.enter(None):
                 yield Transaction(database)
         except BaseException:
             block.undo(mark)
@@ -98,7 +98,8 @@ class Transacting(Core):
             with self._open(block) as database:
                 try:
                     self.blocks.enter(block)
-                    yield Transaction(database)
+                    with self.blocks.places.enter(None):
+                        yield Transaction(database)
                 finally:
                     block.over = True
         except BaseException as error:

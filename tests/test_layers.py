@@ -12,7 +12,7 @@ import jobq
 ROOT = Path(jobq.__file__).parent
 EDGES = ("jobq.cli", "jobq.testing", "jobq.pytest_plugin", "jobq.examples")
 #: Imported inside functions where a host asks for the extra that brings them.
-EXTRAS = {"cattrs", "rich", "shtab"}
+EXTRAS = {"cattrs", "psycopg", "rich", "shtab"}
 #: In the standard library, but not on every system.
 PLATFORM = {"fcntl"}
 #: Files that may import inside functions to keep start-up cheap.

@@ -1,6 +1,7 @@
 """README.rst is valid, complete, and its examples run."""
 
 import argparse
+import inspect
 import os
 import re
 import subprocess
@@ -222,6 +223,11 @@ def test_every_option_of_the_decorator_is_listed(document: docutils.nodes.docume
 def test_every_option_of_enqueue_is_listed(document: docutils.nodes.document) -> None:
     """The table names each keyword of enqueue."""
     assert _cells(document, "enqueue-options") == set(EnqueueOptions.__annotations__)
+
+
+def test_every_option_of_an_outbox_is_listed(document: docutils.nodes.document) -> None:
+    """The table names each argument of Outbox."""
+    assert _cells(document, "outbox-options") == set(inspect.signature(jobq.Outbox).parameters)
 
 
 def test_every_option_of_a_schedule_is_listed(document: docutils.nodes.document) -> None:

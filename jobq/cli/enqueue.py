@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
     payload = read_payload(arguments.payload)
     with open_target(arguments, create=True) as jobs:
         strange = not is_known(jobs, arguments.kind)
-        made = jobs.enqueue(arguments.kind, payload, **_settings(arguments))
+        made = jobs.enqueue(arguments.kind, payload, join=False, **_settings(arguments))
         if arguments.json:
             say_json({"id": made.id, "created": made.created, "job": made.job})
         elif made.created:

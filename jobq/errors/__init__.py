@@ -22,6 +22,10 @@
     ├── WaitTimeout (TimeoutError)           the job did not end in time
     ├── NoQueueInstalled (RuntimeError)      a handler was asked to enqueue and has no job queue
     ├── InsideTransaction (RuntimeError)     what cannot be a part of a transaction was called inside one
+    ├── OutsideTransaction (RuntimeError)    an enqueue outside of one, where an outbox requires one
+    ├── NotPublished (RuntimeError)          a staged job was waited for, which no relay has made yet
+    ├── OutboxTableMissing (LookupError)     the host's database has no outbox table
+    ├── OutboxUnavailable (RuntimeError)     the connection to the host's database cannot be used
     ├── TransactionEnded (RuntimeError)      a transaction was used after its end, or on another thread
     ├── StatementRefused (ValueError)        SQL of the host's that a transaction does not carry out
     ├── QueueClosed (RuntimeError)           a verb was called after close()
@@ -68,6 +72,7 @@ from jobq.errors.database import (
     StoreUnavailable,
 )
 from jobq.errors.handlers import Deferred, JobCancelled, PermanentJobError, TransientJobError
+from jobq.errors.outbox import NotPublished, OutboxTableMissing, OutboxUnavailable, OutsideTransaction
 from jobq.errors.root import JobqError
 from jobq.errors.states import (
     DedupeConflict,
@@ -103,6 +108,10 @@ __all__ = [
     "KindNotAccepted",
     "LeaseLost",
     "NoQueueInstalled",
+    "NotPublished",
+    "OutboxTableMissing",
+    "OutboxUnavailable",
+    "OutsideTransaction",
     "PayloadError",
     "PayloadTooLarge",
     "PermanentJobError",

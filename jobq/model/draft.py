@@ -30,3 +30,17 @@ class Draft(NamedTuple):
     schedule: str | None = None
     slot: datetime | None = None
     catch_up: bool = False
+
+    def filled(self, queue: str, priority: int, max_attempts: int, max_deferrals: int | None) -> "Draft":
+        """Return it with what it leaves open as the kind says."""
+        complete = self.queue is not None and self.priority is not None and self.max_attempts is not None
+        # An enqueue that knows its handler names all four, and no bound of deferrals is one of its answers. A schedule
+        # leaves that to the kind always.
+        if complete and self.schedule is None:
+            return self
+        return self._replace(
+            queue=queue if self.queue is None else self.queue,
+            priority=priority if self.priority is None else self.priority,
+            max_attempts=max_attempts if self.max_attempts is None else self.max_attempts,
+            max_deferrals=max_deferrals if self.max_deferrals is None else self.max_deferrals,
+        )

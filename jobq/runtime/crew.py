@@ -9,6 +9,7 @@ from jobq.errors import JobqError
 from jobq.jobqueue import JobQueue
 from jobq.log import get_logger
 from jobq.model.events import QueueStateChanged
+from jobq.outbox.relay import Relay
 from jobq.runtime.heartbeat import Heartbeat
 from jobq.runtime.herald import Herald
 from jobq.runtime.maintenance import Maintenance
@@ -39,6 +40,7 @@ class Crew:
         maintenance: Maintenance,
         herald: Herald,
         scheduler: Scheduler,
+        relays: Sequence[Relay] = (),
     ) -> None:
         self._jobs = jobs
         self._runner_id = runner_id
@@ -47,7 +49,7 @@ class Crew:
         self._watch = watch
         # In the order in which they start; leases are renewed before anything is claimed. They stop in the other order,
         # the heartbeat last but for the herald, who tells what the others did.
-        self._services: tuple[Service, ...] = (herald, heartbeat, overseer, maintenance, watch, scheduler)
+        self._services: tuple[Service, ...] = (herald, heartbeat, overseer, maintenance, watch, scheduler, *relays)
         self._starting = threading.RLock()
         self._unsubscribe: list[Callable[[], None]] = []
         self.pid = os.getpid()
@@ -126,12 +128,12 @@ class Crew:
         """Stop the services; every step is taken although another one failed, and may be taken again."""
         # After a start on another thread, so that everything that it starts is stopped.
         with self._starting, ExitStack() as steps:
-            herald, heartbeat, overseer, maintenance, watch, scheduler = self._services
+            herald, heartbeat, overseer, *others = self._services
             # Last in, first out. Leases are renewed to the last: a job that still runs must not be taken over while
             # others are waited for.
             for step in (self._forget, herald.stop, self._remove_row, heartbeat.stop, self._settle, overseer.stop):
                 steps.callback(step)
-            for step in (maintenance.stop, watch.stop, scheduler.stop, self.unsubscribe):
+            for step in (*(service.stop for service in others), self.unsubscribe):
                 steps.callback(step)
 
     def _settle(self) -> None:

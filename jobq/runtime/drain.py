@@ -9,9 +9,11 @@ from datetime import datetime
 import attrs
 
 from jobq.clock import Clock
-from jobq.errors import JobqError
+from jobq.errors import ArgumentError, JobqError
 from jobq.identity import worker_name
+from jobq.model.duration import Duration, to_seconds
 from jobq.model.effects import Verdict
+from jobq.model.instant import require_aware, shift
 from jobq.model.lease import Claim, Settled
 from jobq.model.outcome import Failed, Released
 from jobq.runtime.exchange import Exchange
@@ -139,6 +141,15 @@ class Drain:
         self._owed.clear()
         for one in settled:
             self._verdicts[Verdict(one.verdict)] += 1
+
+
+def end_of(until: datetime | Duration, clock: Clock) -> datetime:
+    """Return the instant that a drain goes on to, which takes a clock that it can move."""
+    if not clock.deterministic:
+        raise ArgumentError("until", "the clock moves by itself", fix="Open the job queue with a FakeClock.")
+    if isinstance(until, datetime):
+        return require_aware(until, argument="until")
+    return shift(clock.now(), to_seconds(until, argument="until"), argument="until")
 
 
 def run_until(

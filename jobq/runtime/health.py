@@ -21,6 +21,8 @@ class Health:
     beating: bool
     #: Whether the last operation of each loop on the database worked.
     store_healthy: bool
+    #: Whether the last operation of each relay on its host's database worked.
+    outboxes_healthy: bool
     #: Seconds since the last good tick of each loop; None before its first.
     loops: Mapping[str, float | None]
     #: Ids of jobs whose handlers go on long after their run budget.

@@ -13,6 +13,8 @@ from jobq.identity import boot_id
 from jobq.jobqueue import JobQueue
 from jobq.log import get_logger
 from jobq.model.runner import RunnerRow
+from jobq.outbox.outbox import Outbox
+from jobq.outbox.relay import Relay
 from jobq.runtime.exchange import Exchange
 from jobq.runtime.execute import EVERYTHING, Around, Executor
 from jobq.runtime.health import Bootstrap, Health
@@ -49,6 +51,7 @@ class Parts:
         describe: Callable[[], RunnerRow],
         on_fatal: Callable[[], None],
         leader: Leader | None = None,
+        outboxes: Sequence[Outbox] = (),
     ) -> None:
         self._jobs = jobs
         self._delegates = delegates
@@ -70,6 +73,7 @@ class Parts:
         self.maintenance = Maintenance(jobs, held=held, exchange=exchange, guard=guard, trouble=trouble)
         self.watch = Watch(jobs, held=held, exchange=exchange, trouble=trouble)
         self.scheduler = Scheduler(jobs, leader=leader or SoleLeader(), trouble=trouble)
+        self.relays = tuple(self._adopt(number, outbox) for number, outbox in enumerate(outboxes, 1))
         self.bench = Bench(
             clock=jobs.clock,
             held=held,
@@ -147,7 +151,9 @@ class Parts:
     @property
     def services(self) -> tuple[Service, ...]:
         """What has a thread of its own while the runner runs, besides the workers."""
-        return (self.heartbeat, self.overseer, self.maintenance, self.watch, self.scheduler, self.herald)
+        return (
+            self.heartbeat, self.overseer, self.maintenance, self.watch, self.scheduler, *self.relays, self.herald
+        )  # fmt: skip
 
     def bootstrap(self) -> Bootstrap:
         """Store what the code declares and clean up, as each start does; see :meth:`jobq.Runner.bootstrap`."""
@@ -175,6 +181,7 @@ class Parts:
             held=len(self.held),
             beating=running and self.heartbeat.may_claim,
             store_healthy=self.trouble.healthy,
+            outboxes_healthy=all(relay.host_healthy for relay in self.relays),
             loops={service.name: service.age for service in self.services},
             stuck=self.overseer.stuck,
         )
@@ -192,6 +199,13 @@ class Parts:
         self.exchange.permits.after_fork()
         for service in self.services:
             service.after_fork()
+
+    def _adopt(self, number: int, outbox: Outbox) -> Relay:
+        """Let a relay speak for the store together with the other loops, under a name of its own."""
+        relay = outbox.relay
+        relay.trouble = self.trouble
+        relay.name = "relay" if number == 1 else f"relay-{number}"
+        return relay
 
     def _on_claim(self) -> None:
         self.watch.on_claim()

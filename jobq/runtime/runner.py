@@ -4,7 +4,7 @@ The order of a stop is in :mod:`jobq.runtime.shutdown`.
 """
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from types import TracebackType
 from typing import Any
@@ -15,16 +15,16 @@ from jobq.errors import ArgumentError, RunnerBusy
 from jobq.identity import new_runner_id
 from jobq.jobqueue import JobQueue
 from jobq.model.duration import Duration, to_seconds
-from jobq.model.instant import require_aware, shift
 from jobq.model.runner import RunnerRow
+from jobq.outbox.outbox import Outbox
 from jobq.runtime.crew import Crew
-from jobq.runtime.drain import Counts, Drain, run_until
+from jobq.runtime.drain import Counts, Drain, end_of, run_until
 from jobq.runtime.execute import ONLY_ERRORS, Around, inside_handler
 from jobq.runtime.hand import Ended
 from jobq.runtime.health import Bootstrap, Health
 from jobq.runtime.leader import Leader
 from jobq.runtime.parts import Parts
-from jobq.runtime.staffing import check_workers, threads_of
+from jobq.runtime.staffing import check_outboxes, check_workers, threads_of
 from jobq.threads import Alone
 
 
@@ -33,9 +33,9 @@ class Runner:
 
     It serves every queue of the configuration and of the handlers, or only those that ``workers`` names with their
     number of threads. ``delegates`` is handed to the handlers; ``around()`` is entered around each run; ``leader`` may
-    leave the schedules to other processes, by default every runner ticks them. As a context manager it starts and stops
-    itself. It may be started again after a stop, and in a forked child, which inherits no threads. Worker threads never
-    keep the interpreter from exiting.
+    leave the schedules to other processes, by default every runner ticks them; the relays of ``outboxes`` run with it.
+    As a context manager it starts and stops itself. It may be started again after a stop, and in a forked child, which
+    inherits no threads. Worker threads never keep the interpreter from exiting.
     """
 
     def __init__(
@@ -47,6 +47,7 @@ class Runner:
         around: Around | None = None,
         grace: Duration | None = None,
         leader: Leader | None = None,
+        outboxes: Iterable[Outbox] = (),
     ) -> None:
         if not isinstance(jobs, JobQueue):
             problem = f"a JobQueue is needed, not a {type(jobs).__name__}"
@@ -61,6 +62,7 @@ class Runner:
             describe=self._describe,
             on_fatal=self._on_fatal,
             leader=leader,
+            outboxes=check_outboxes(outboxes, jobs),
         )
         self._lock = threading.RLock()
         self._draining = Alone()
@@ -109,6 +111,7 @@ class Runner:
                 maintenance=self.maintenance,
                 herald=self._parts.herald,
                 scheduler=self.scheduler,
+                relays=self._parts.relays,
             )
             self._crew = crew
             crew.start()
@@ -150,19 +153,19 @@ class Runner:
         """Run what is due on the calling thread, jobs enqueued meanwhile included, and say how the runs ended.
 
         Jobs come from every queue, at most ``limit`` of them. With ``until``, an instant or a duration from now,
-        schedules tick, and the clock is moved to each next due time, slot or lease end and at last to ``until``; that
-        takes a deterministic clock, such as ``jobq.testing.FakeClock``. With ``raise_errors`` the first failed run's
-        exception is raised, once that is written down. An exception that is no ``Exception`` always goes through, and
-        its job is released.
+        schedules and relays tick, and the clock is moved to each next due time, slot or lease end and at last to
+        ``until``; that takes a deterministic clock, such as ``jobq.testing.FakeClock``. With ``raise_errors`` the first
+        failed run's exception is raised, once that is written down. An exception that is no ``Exception`` always goes
+        through, and its job is released.
 
         Raises:
             RunnerBusy: the runner's threads run, another thread drains it, or this is inside a handler.
-            InsideTransaction: it is inside a transaction.
+            InsideTransaction: it is inside a transaction, or inside ``joined`` of an outbox.
             ArgumentError: ``until`` with a clock that moves by itself.
         """
         most = None if limit is None else check_int(limit, argument="limit", least=0)
-        end = None if until is None else self._end(until)
-        self._jobs.blocks.refuse("drain")
+        end = None if until is None else end_of(until, self._jobs.clock)
+        self._jobs.blocks.refuse_handlers("drain")
         if inside_handler():
             raise RunnerBusy("it was asked from within a handler")
         drain = Drain(
@@ -220,20 +223,13 @@ class Runner:
             if end is None:
                 drain.work()
             else:
-                run_until(
-                    end, clock=self._jobs.clock, steps=(self.scheduler.tick, drain.work), next_due=self._next_due
-                )
-
-    def _end(self, until: datetime | Duration) -> datetime:
-        clock = self._jobs.clock
-        if not clock.deterministic:
-            raise ArgumentError("until", "the clock moves by itself", fix="Open the job queue with a FakeClock.")
-        if isinstance(until, datetime):
-            return require_aware(until, argument="until")
-        return shift(clock.now(), to_seconds(until, argument="until"), argument="until")
+                relays = (relay.catch_up for relay in self._parts.relays)
+                steps = (self.scheduler.tick, *relays, drain.work)
+                run_until(end, clock=self._jobs.clock, steps=steps, next_due=self._next_due)
 
     def _next_due(self) -> datetime | None:
-        due = self._jobs.store.look(self._parts.exchange.request(None)).next_due, self.scheduler.next_due()
+        retries = (relay.next_due() for relay in self._parts.relays)
+        due = self._jobs.store.look(self._parts.exchange.request(None)).next_due, self.scheduler.next_due(), *retries
         return min((when for when in due if when is not None), default=None)
 
     def _describe(self) -> RunnerRow:

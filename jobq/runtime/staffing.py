@@ -1,11 +1,12 @@
-"""How many worker threads serve which queue."""
+"""Who works in a runner: how many threads for which queue, and which relays."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from jobq.arguments import check_int, check_queue
 from jobq.errors import ArgumentError
 from jobq.jobqueue import JobQueue
 from jobq.model.job import DEFAULT_QUEUE
+from jobq.outbox.outbox import Outbox
 
 #: Worker threads of the default queue and of any other, where nobody says how many.
 DEFAULT_WORKERS, OTHER_WORKERS = 2, 1
@@ -32,3 +33,15 @@ def check_workers(workers: Mapping[str, int]) -> Mapping[str, int]:
         check_queue(queue, argument="workers"): check_int(number, argument="workers", least=1, most=1_000)
         for queue, number in workers.items()
     }
+
+
+def check_outboxes(outboxes: Iterable[Outbox], jobs: JobQueue) -> tuple[Outbox, ...]:
+    """Return the outboxes of this job queue's file; anything else is refused."""
+    found = tuple(outboxes) if isinstance(outboxes, Iterable) else (outboxes,)
+    for outbox in found:
+        if not isinstance(outbox, Outbox):
+            raise ArgumentError("outboxes", f"Outbox objects are needed, not a {type(outbox).__name__}")
+        if outbox.jobs.path != jobs.path:
+            fix = "Run its relay by a runner of its own job queue, or by outbox.relay.start()."
+            raise ArgumentError("outboxes", "one of them publishes into another file", fix=fix)
+    return found

@@ -57,7 +57,7 @@ def _introduce(conn: apsw.Connection, drafts: Sequence[Draft]) -> list[Draft]:
     """Fill in what the kinds say, note kinds and queues that are new; refuse kinds that are retired, or that
     their queue does not accept, and unknown parents."""
     says = {kind: _kind(conn, kind) for kind in {draft.kind for draft in drafts}}
-    filled = [_filled(draft, *says[draft.kind]) for draft in drafts]
+    filled = [draft.filled(*says[draft.kind]) for draft in drafts]
     for queue in {str(draft.queue) for draft in filled}:
         if not accepting.require(conn, queue, {draft.kind for draft in filled if draft.queue == queue}):
             conn.execute(ADD_QUEUE, (queue,))
@@ -78,20 +78,6 @@ def _kind(conn: apsw.Connection, kind: str) -> tuple[str, int, int, int | None]:
         raise RetiredKind(kind)
     priority = Priority.INGEST.value if priority is None else priority
     return queue or DEFAULT_QUEUE, priority, max_attempts or DEFAULT_ATTEMPTS, max_deferrals
-
-
-def _filled(draft: Draft, queue: str, priority: int, max_attempts: int, max_deferrals: int | None) -> Draft:
-    complete = draft.queue is not None and draft.priority is not None and draft.max_attempts is not None
-    # An enqueue that knows its handler names all four, and no bound of deferrals is one of its answers. A schedule
-    # leaves that to the kind always.
-    if complete and draft.schedule is None:
-        return draft
-    return draft._replace(
-        queue=queue if draft.queue is None else draft.queue,
-        priority=priority if draft.priority is None else draft.priority,
-        max_attempts=max_attempts if draft.max_attempts is None else draft.max_attempts,
-        max_deferrals=max_deferrals if draft.max_deferrals is None else draft.max_deferrals,
-    )
 
 
 def _insert_plain(

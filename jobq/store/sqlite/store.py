@@ -27,6 +27,7 @@ from jobq.store.sqlite import (
     settle,
 )
 from jobq.store.sqlite.countingstore import SqliteCounting
+from jobq.store.sqlite.publishstore import SqlitePublishing
 from jobq.store.sqlite.schedulestore import SqliteSchedules
 from jobq.store.sqlite.settle import Expiry
 from jobq.store.sqlite.upkeepstore import SqliteUpkeep
@@ -34,7 +35,7 @@ from jobq.store.sqlite.upkeepstore import SqliteUpkeep
 _TOKEN_BYTES = 8
 
 
-class SqliteStore(SqliteSchedules, SqliteUpkeep, SqliteCounting):
+class SqliteStore(SqliteSchedules, SqliteUpkeep, SqliteCounting, SqlitePublishing):
     """One job queue's view of a database file: its clock, durability and patience over a shared engine.
 
     Implements :class:`jobq.store.base.Store`, whose docstrings are the contract of the methods here.
