@@ -1,68 +1,30 @@
-"""Work for outside workers: leases, and the five verbs that end or prolong them."""
+"""The five verbs that prolong or end a lease."""
 
-from collections.abc import Iterable
 from datetime import datetime
 
 import attrs
 
-from jobq.arguments import check_int, check_length, check_run_at, check_text, names
-from jobq.core import Core
-from jobq.errors import ArgumentError, LeaseLost, PayloadError
-from jobq.failures import outcome_of, unrecoverable
-from jobq.identity import boot_id, worker_name
+from jobq.arguments import check_length, check_run_at, check_text
+from jobq.errors import ArgumentError, LeaseLost
+from jobq.failures import outcome_of
 from jobq.model.duration import Duration, to_seconds
 from jobq.model.effects import Verdict
 from jobq.model.instant import shift
 from jobq.model.job import FailureClass
-from jobq.model.lease import Claim, ClaimRequest, Lease, Settlement
+from jobq.model.lease import Lease, Settlement
 from jobq.model.outcome import Failed, Outcome, Postponed, Released, Succeeded
-from jobq.model.payload import decode, encode_result
-from jobq.model.runner import clock_moved
-
-#: The most jobs that one call leases.
-MOST_LEASES = 1000
+from jobq.model.payload import encode_result
+from jobq.taking import Taking
 
 
-class Leasing(Core):
-    """The verbs that take a lease, and :meth:`lease`, which makes them.
+class Leasing(Taking):
+    """The verbs that take a lease; :meth:`lease` makes them.
 
     Each is synced like everything that is acknowledged to somebody. All are fenced by the lease's token alone, so a
     lease may be kept as text by one process and ended by another. A lease that lapsed is still good while nobody took
     the job over; a superseded one raises LeaseLost and writes nothing. Inside a transaction of this
     thread all of them raise InsideTransaction.
     """
-
-    def lease(
-        self,
-        kinds: str | Iterable[str] | None = None,
-        queues: str | Iterable[str] | None = None,
-        *,
-        worker: str | None = None,
-        limit: int = 1,
-        length: Duration | None = None,
-    ) -> list[Lease]:
-        """Claim up to ``limit`` jobs for a worker outside, best first; nothing to claim is an empty list.
-
-        Of all kinds and queues where none are named. ``length`` is the configured lease unless named. Priorities,
-        pauses and caps hold as for worker threads. Gates do not: they belong to the threads of one process. A job whose
-        payload is no JSON any more fails and is left out.
-        """
-        seconds = self.config.lease if length is None else check_length(length, argument="length")
-        name = worker_name() if worker is None else check_text(worker, argument="worker")
-        count = check_int(limit, argument="limit", least=1, most=MOST_LEASES)
-        self.blocks.refuse("lease")
-        self.register()
-        request = ClaimRequest(
-            workers=(name,) * count,
-            lease_length=seconds,
-            kinds=names(kinds, argument="kinds"),
-            queues=names(queues, argument="queues"),
-            kind_limits=self.config.kind_limits,
-            hold_expired=self._just_woke(),
-        )
-        claims = self.store.claim(request, durable=True)
-        self.deliver()
-        return self._leases([claim for claim in claims if self._readable(claim)])
 
     def extend(self, lease: Lease, length: Duration | None = None) -> Lease:
         """Renew a lease from now, for its own length or another; the answer says whether a cancel was asked.
@@ -141,17 +103,6 @@ class Leasing(Core):
         """
         return self._settle(lease, Released())
 
-    def _just_woke(self) -> bool:
-        """Whether runners of this machine had no chance to beat lately, so that their leases only seem to be over."""
-        moved = clock_moved(
-            self.store.runners(),
-            boot_id=boot_id(),
-            wall=self.clock.now(),
-            monotonic=self.clock.monotonic(),
-            lease=self.config.lease,
-        )
-        return moved is not None
-
     def _settle(self, lease: Lease, outcome: Outcome) -> Verdict:
         self.blocks.refuse("the end of a lease")
         policy = self.policy(_checked(lease).job.kind)
@@ -173,37 +124,6 @@ class Leasing(Core):
         if permanent:
             outcome = attrs.evolve(outcome, failure_class=FailureClass.UNRECOVERABLE, retryable=False)
         return outcome
-
-    def _leases(self, claims: list[Claim]) -> list[Lease]:
-        if not claims:
-            return []
-        jobs = self.store.get([claim.id for claim in claims])
-        leases = []
-        for claim in claims:
-            job = jobs.get(claim.id)
-            # One that is gone again by now was taken over: its lease was shorter than this call.
-            if job is not None and job.token == claim.token and job.lease_until and job.lease_length:
-                leases.append(
-                    Lease(
-                        job=job,
-                        token=claim.token,
-                        worker=claim.worker,
-                        until=job.lease_until,
-                        length=job.lease_length,
-                        cancel_requested=job.cancel_requested_at is not None,
-                    )
-                )
-        return leases
-
-    def _readable(self, claim: Claim) -> bool:
-        try:
-            decode(claim.payload)
-        except PayloadError as error:
-            outcome = unrecoverable(error, "bad_payload", self.redactor)
-            self.store.settle((Settlement(claim.id, claim.token, outcome),), durable=True)
-            self.deliver()
-            return False
-        return True
 
 
 def _checked(lease: Lease) -> Lease:

@@ -10,10 +10,8 @@ from jobq.lookups import Lookups
 from jobq.model.duration import Duration, to_seconds
 from jobq.model.events import Change
 from jobq.model.job import Job, JobState
+from jobq.pausing import pause
 from jobq.threads import Bell
-
-#: The pause before the first look at another process's commits, in seconds; it doubles up to ``Config.poll``.
-_FIRST_PAUSE = 0.002
 
 
 class Waiting(Lookups):
@@ -44,22 +42,13 @@ class Waiting(Lookups):
                     return self.get(job_id)
                 if deadline is not None and time.monotonic() >= deadline:
                     raise WaitTimeout(job_id, state, seconds or 0.0)
-                self._pause(ended, seen, deadline)
+                pause(self, ended, seen, deadline)
 
     def _state(self, job_id: int) -> JobState:
         state = self.store.states((job_id,)).get(job_id)
         if state is None:
             raise JobNotFound(job_id)
         return state
-
-    def _pause(self, ended: Bell, seen: int, deadline: float | None) -> None:
-        """Return when the job may have ended, or at the deadline."""
-        pause = _FIRST_PAUSE
-        while deadline is None or time.monotonic() < deadline:
-            left = pause if deadline is None else min(pause, max(0.0, deadline - time.monotonic()))
-            if ended.wait(left) or self.store.data_version() != seen:
-                return
-            pause = min(2 * pause, self.config.poll)
 
     @contextmanager
     def _ending(self, job_id: int) -> Iterator[Bell]:

@@ -10,10 +10,12 @@ from jobq.cli import (
     enqueue,
     jobs,
     kinds,
+    leases,
     listing,
     prune,
     queues,
     schedules,
+    settling,
     stats,
     watch,
     work,
@@ -24,7 +26,7 @@ from jobq.cli.options import Collect, Options, add_flag
 from jobq.cli.verbs import Fill, Run
 
 _EPILOG = """\
-exit codes: 0 done, 1 it failed, 2 usage, 3 not found, 4 refused, 75 busy or timed out: try again later,
+exit codes: 0 done, 1 it failed, 2 usage, 3 not found, 4 refused, 75 busy, timed out or nothing to do: try again later,
 130 interrupted. A TIME is seconds, or numbers with d, h, m, s and ms, the largest first: 90, 500ms, 1h30m, 2d.
 Each option can be given by the environment variable that its help names; NO_COLOR turns colours off.
 A setting is what --set says, else its variable, else the --config file, else the default: `jobq config check --help`.
@@ -104,6 +106,9 @@ def build_parser() -> argparse.ArgumentParser:
     queues.add_to(commands.noun("queue", help="look at, pause and resume queues"))
     kinds.add_to(commands.noun("kind", help="look at kinds and their retries"))
     schedules.add_to(commands.noun("schedule", help="look at, add, pause and run schedules"))
+    lease = commands.noun("lease", help="take jobs and end them, for a worker that can run commands")
+    leases.add_to(lease)
+    settling.add_to(lease)
     config.add_to(commands.noun("config", help="check and print the configuration"))
     stats.add_to(commands)
     watch.add_to(commands)
