@@ -1,6 +1,7 @@
 """Who is told on a bus: listeners, which are the host's functions, and receivers, which are ours."""
 
 import threading
+import weakref
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Protocol
@@ -41,6 +42,32 @@ class Receiver(Protocol):
         """Become usable in a forked child, without what the parent was told."""
 
 
+class Weakly:
+    """Hands on to a receiver for as long as somebody else holds that: a client that forgets its stream ends it."""
+
+    __slots__ = ("_receiver",)
+
+    def __init__(self, receiver: Receiver) -> None:
+        self._receiver = weakref.ref(receiver)
+
+    @property
+    def gone(self) -> bool:
+        """Whether nobody holds it any more."""
+        return self._receiver() is None
+
+    def take(self, told: Told) -> None:
+        """Hand on one event."""
+        receiver = self._receiver()
+        if receiver is not None:
+            receiver.take(told)
+
+    def after_fork(self) -> None:
+        """Hand on that this is a forked child."""
+        receiver = self._receiver()
+        if receiver is not None:
+            receiver.after_fork()
+
+
 class Target:
     """A receiver and what it wants to hear; ``rest`` is called when everything was told for now."""
 
@@ -59,6 +86,11 @@ class Target:
         self.private = private
         self.rest = rest
         self.take = receiver.take
+
+    @property
+    def gone(self) -> bool:
+        """Whether it hears nothing any more, because nobody holds it."""
+        return isinstance(self.receiver, Weakly) and self.receiver.gone
 
     def wants(self, event_type: type[Event]) -> bool:
         """Whether it wants the events of this class."""

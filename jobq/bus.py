@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from jobq.arguments import check_int
-from jobq.audience import Listener, Receiver, Subscription, Target, call
+from jobq.audience import Listener, Receiver, Subscription, Target, Weakly, call
 from jobq.blocks import Blocks
 from jobq.doorbell import Doorbell
 from jobq.errors import ArgumentError
@@ -55,6 +55,11 @@ class Bus:
         What makes events out of log lines asks this and makes none: a listener that logs would never come to an end.
         """
         return self._events.is_mine
+
+    def wants(self, event_type: type[Event]) -> bool:
+        """Whether anybody is told events of this class: what is private and large is not published for nobody."""
+        with self._ring.lock:
+            return bool(self._route(event_type))
 
     def feed(self, changes: Sequence[Change]) -> None:
         """Take committed changes from the store, in the order of the commits.
@@ -129,7 +134,7 @@ class Bus:
         """Open a bounded stream of the events of these types, or of all, from now on.
 
         When it is full the oldest event is dropped and counted; publishing never waits for a stream. Private events
-        come only when asked for.
+        come only when asked for. One that is neither closed nor held by anybody ends by itself.
 
         With ``since``, the ``last_id`` of an earlier stream, it goes on behind that event: first what the bus still
         keeps, however small ``maxsize`` is, then what comes. Nothing is missing and nothing comes twice. Where the bus
@@ -140,7 +145,7 @@ class Bus:
         if since is not None and not isinstance(since, str):
             raise ArgumentError("since", f"the last_id of a stream is needed, not a {type(since).__name__}")
         stream = Stream(self._ring.name, maxsize=check_int(maxsize, argument="maxsize", least=1))
-        target = Target(types or (Event,), stream, private=private)
+        target = Target(types or (Event,), Weakly(stream), private=private)
         with self._ring.lock:
             last, missed = (self._ring.last, ()) if since is None else self._ring.after(since)
             self._join(target)
@@ -207,7 +212,8 @@ class Bus:
         self._known.add(found)
 
     def _join(self, target: Target) -> None:
-        self._audience, self._routes = (*self._audience, target), {}
+        # Without those that nobody holds any more: no finalizer may take the lock, for it runs wherever it likes.
+        self._audience, self._routes = (*(kept for kept in self._audience if not kept.gone), target), {}
 
     def _leave(self, target: Target) -> None:
         with self._ring.lock:
@@ -233,6 +239,8 @@ class Bus:
         for target in self._audience:
             if target.rest is not None:
                 target.rest()
+            if target.gone:
+                self._leave(target)
 
     def _route(self, event_type: type[Event]) -> tuple[Target, ...]:
         found = self._routes.get(event_type)
