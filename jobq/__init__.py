@@ -11,7 +11,7 @@ _HOMES = {
     "jobq.bus": ("Bus",),
     "jobq.cancellation": ("CancelReason", "CancelToken"),
     "jobq.clock": ("Clock", "SystemClock"),
-    "jobq.config": ("Config", "QueueConfig"),
+    "jobq.config": ("Config",),
     "jobq.enqueued": ("Enqueued",),
     "jobq.errors": (
         "ArgumentError", "BackupRefused", "ConfigError", "ConfigFileError", "CronError", "DedupeConflict", "Deferred",
@@ -32,7 +32,7 @@ _HOMES = {
     "jobq.model.entries": ("Entry",),
     "jobq.model.events": (
         "PRIVATE", "Event", "Gap", "HealthChanged", "JobProgressed", "JobStateChanged", "JobStuck",
-        "QueueStateChanged", "ScheduleFired", "ScheduleStateChanged",
+        "LogLine", "QueueStateChanged", "ScheduleFired", "ScheduleStateChanged", "TraceEntry",
     ),
     "jobq.model.finding": ("Finding",),
     "jobq.model.job": (
@@ -49,6 +49,7 @@ _HOMES = {
     "jobq.newjob": ("NewJob",),
     "jobq.opening": ("install", "open"),
     "jobq.outbox.outbox": ("Outbox", "OutboxFailure", "OutboxMode", "OutboxPending"),
+    "jobq.queueconfig": ("QueueConfig",),
     "jobq.retention": ("Retention",),
     "jobq.runtime.context": ("RunningJob",),
     "jobq.runtime.drain": ("Counts",),

@@ -4,7 +4,7 @@ from jobq.audience import Subscription
 from jobq.bus import Bus
 from jobq.cancellation import CancelReason, CancelToken
 from jobq.clock import Clock, SystemClock
-from jobq.config import Config, QueueConfig
+from jobq.config import Config
 from jobq.enqueued import Enqueued
 from jobq.errors import (
     ArgumentError,
@@ -65,9 +65,11 @@ from jobq.model.events import (
     JobProgressed,
     JobStateChanged,
     JobStuck,
+    LogLine,
     QueueStateChanged,
     ScheduleFired,
     ScheduleStateChanged,
+    TraceEntry,
 )
 from jobq.model.finding import Finding
 from jobq.model.job import (
@@ -93,6 +95,7 @@ from jobq.model.stats import LaneTally, Stats, Tally
 from jobq.newjob import NewJob
 from jobq.opening import install, open
 from jobq.outbox.outbox import Outbox, OutboxFailure, OutboxMode, OutboxPending
+from jobq.queueconfig import QueueConfig
 from jobq.retention import Retention
 from jobq.runtime.context import RunningJob
 from jobq.runtime.drain import Counts
@@ -159,6 +162,7 @@ __all__ = [
     "Lease",
     "LeaseLeader",
     "LeaseLost",
+    "LogLine",
     "LoggedChange",
     "NewJob",
     "NoQueueInstalled",
@@ -208,6 +212,7 @@ __all__ = [
     "Subscription",
     "SystemClock",
     "Tally",
+    "TraceEntry",
     "Transaction",
     "TransactionEnded",
     "TransientJobError",

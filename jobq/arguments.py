@@ -69,6 +69,13 @@ def check_string(value: object, *, argument: str) -> str:
     raise ArgumentError(argument, f"text is needed, not a {type(value).__name__}")
 
 
+def check_direction(value: object) -> str:
+    """Return the direction of an entry of the trace, such as "sent": 1 to 40 printable characters."""
+    if isinstance(value, str) and 1 <= len(value) <= 40 and value.isprintable():
+        return value
+    raise ArgumentError("direction", "text of 1 to 40 printable characters is needed", fix='Say "sent" or "received".')
+
+
 def check_int(value: object, *, argument: str, least: int, most: int = MOST) -> int:
     """Return a whole number within its bounds; a bool is none."""
     if isinstance(value, int) and not isinstance(value, bool) and least <= value <= most:

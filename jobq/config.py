@@ -1,159 +1,98 @@
 """The configuration of a job queue: one frozen value, checked when it is made."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from types import MappingProxyType
-from typing import TypeVar
 
 import attrs
 
-from jobq.arguments import MOST, SHORTEST_LEASE, check_int, check_kind, check_queue, check_word
-from jobq.errors import ArgumentError, ConfigError
-from jobq.model.duration import Duration, to_seconds
+from jobq import filesettings
+from jobq.arguments import MOST, SHORTEST_LEASE, check_kind, check_queue, check_word
+from jobq.errors import ConfigError
+from jobq.model.duration import Duration
 from jobq.model.nearest import suggestion
 from jobq.model.retry import RetryPolicy
+from jobq.queueconfig import QueueConfig
 from jobq.retention import Retention, to_retention
 from jobq.ring import RING_SIZE
+from jobq.settingchecks import MOST_BYTES, checked, seconds, whole
 from jobq.settings import Settings, setting
 from jobq.store.base import Durability
 
 MEBIBYTE = 1024 * 1024
-#: The largest cap, and the largest limit of a payload in bytes.
-MOST_RUNNING, MOST_BYTES = 1_000_000, 512 * MEBIBYTE
-#: The longest duration in seconds, some thirty years.
-LONGEST = 1e9
-_DURATION = 'Use seconds, or text such as "500ms", "90s" or "1h30m".'
-
-T = TypeVar("T")
-
-
-def _checked(key: str, check: Callable[[], T], *, fix: str | None = None) -> T:
-    """Return what a check returns; its refusal becomes one that names the key of the configuration."""
-    try:
-        return check()
-    except ArgumentError as error:
-        raise ConfigError(f"{key}: {error.problem}", fix=fix) from None
-
-
-def _seconds(key: str, value: Duration, *, least: float, most: float = LONGEST) -> float:
-    seconds = _checked(key, lambda: to_seconds(value, argument=key), fix=_DURATION)
-    if not least <= seconds <= most:
-        upper = "" if most == LONGEST else f" and at most {most:g} s"
-        raise ConfigError(f"{key}: a duration of at least {least:g} s{upper} is needed", fix=_DURATION)
-    return seconds
-
-
-def _whole(key: str, value: object, *, least: int, most: int) -> int:
-    return _checked(key, lambda: check_int(value, argument=key, least=least, most=most))
+#: The largest cap.
+MOST_RUNNING = 1_000_000
 
 
 def _durability(value: str) -> Durability:
     fix = suggestion(str(value), Durability)
-    return _checked("durability", lambda: check_word(value, Durability, argument="durability"), fix=fix)
+    return checked("durability", lambda: check_word(value, Durability, argument="durability"), fix=fix)
 
 
 def _lease(value: Duration) -> float:
-    return _seconds("lease", value, least=SHORTEST_LEASE)
+    return seconds("lease", value, least=SHORTEST_LEASE)
 
 
 def _max_attempts(value: int | None) -> int | None:
-    return None if value is None else _whole("max_attempts", value, least=1, most=MOST)
+    return None if value is None else whole("max_attempts", value, least=1, most=MOST)
 
 
 def _backoff_base(value: Duration) -> float:
-    return _seconds("backoff_base", value, least=0)
+    return seconds("backoff_base", value, least=0)
 
 
 def _backoff_max(value: Duration) -> float:
-    return _seconds("backoff_max", value, least=0)
+    return seconds("backoff_max", value, least=0)
 
 
 def _backoff_jitter(value: float) -> float:
-    return _checked("backoff_jitter", lambda: RetryPolicy(jitter=value).jitter)
+    return checked("backoff_jitter", lambda: RetryPolicy(jitter=value).jitter)
 
 
 def _grace(value: Duration) -> float:
-    return _seconds("grace", value, least=0)
+    return seconds("grace", value, least=0)
 
 
 def _payload_max_bytes(value: int) -> int:
-    return _whole("payload_max_bytes", value, least=2, most=MOST_BYTES)
+    return whole("payload_max_bytes", value, least=2, most=MOST_BYTES)
 
 
 def _result_max_bytes(value: int) -> int:
-    return _whole("result_max_bytes", value, least=2, most=MOST_BYTES)
+    return whole("result_max_bytes", value, least=2, most=MOST_BYTES)
 
 
 def _busy_timeout(value: Duration) -> float:
-    return _seconds("busy_timeout", value, least=0, most=3_600)
+    return seconds("busy_timeout", value, least=0, most=3_600)
 
 
 def _poll(value: Duration) -> float:
-    return _seconds("poll", value, least=0.001, most=60)
+    return seconds("poll", value, least=0.001, most=60)
 
 
 def _hand(value: int) -> int:
-    return _whole("hand", value, least=1, most=1_000)
+    return whole("hand", value, least=1, most=1_000)
 
 
 def _event_ring_size(value: int) -> int:
-    return _whole("event_ring_size", value, least=0, most=1_000_000)
-
-
-def _workers(value: int | None) -> int | None:
-    return None if value is None else _whole("workers", value, least=0, most=1_000)
-
-
-def _hidden(value: bool) -> bool:
-    if not isinstance(value, bool):
-        raise ConfigError("hidden: true or false is needed")
-    return value
-
-
-def _kinds(value: Iterable[str] | None) -> tuple[str, ...] | None:
-    if value is None:
-        return None
-    if isinstance(value, str) or not isinstance(value, Iterable):
-        raise ConfigError("kinds: a list of kinds is needed")
-    return tuple(dict.fromkeys(_checked("kinds", partial(check_kind, kind)) for kind in value))
+    return whole("event_ring_size", value, least=0, most=1_000_000)
 
 
 def _limits(value: Mapping[str, int]) -> Mapping[str, int]:
     if not isinstance(value, Mapping):
         raise ConfigError("kind_limits: a mapping of kinds to numbers is needed")
     for kind, cap in value.items():
-        _checked("kind_limits", partial(check_kind, kind))
-        _whole(f"kind_limits[{kind!r}]", cap, least=1, most=MOST_RUNNING)
+        checked("kind_limits", partial(check_kind, kind))
+        whole(f"kind_limits[{kind!r}]", cap, least=1, most=MOST_RUNNING)
     return MappingProxyType(dict(value))
 
 
-def _queues(value: "Mapping[str, QueueConfig]") -> "Mapping[str, QueueConfig]":
+def _queues(value: Mapping[str, QueueConfig]) -> Mapping[str, QueueConfig]:
     if not isinstance(value, Mapping) or not all(isinstance(one, QueueConfig) for one in value.values()):
         raise ConfigError("queues: a mapping of names to QueueConfig values is needed")
     for name in value:
-        _checked("queues", partial(check_queue, name))
+        checked("queues", partial(check_queue, name))
     return MappingProxyType(dict(value))
-
-
-@attrs.frozen(kw_only=True)
-class QueueConfig(Settings):
-    """The configuration of one queue; ``hidden`` and ``kinds`` are stored with it and bind every process.
-
-    The last configuration that names a queue wins.
-    """
-
-    workers: int | None = attrs.field(
-        default=None,
-        converter=_workers,
-        metadata=setting("worker threads in each runner; 2 for `default` and 1 for others, 0 serves it elsewhere"),
-    )
-    hidden: bool = attrs.field(
-        default=False, converter=_hidden, metadata=setting("whether listings leave it out unless asked for all")
-    )
-    kinds: tuple[str, ...] | None = attrs.field(
-        default=None, converter=_kinds, metadata=setting("the kinds that it accepts; all unless told")
-    )
 
 
 @attrs.frozen(kw_only=True)
@@ -232,6 +171,39 @@ class Config(Settings):
         factory=dict,
         converter=_queues,
         metadata=setting("the queues that have a configuration of their own", section="queues", table=QueueConfig),
+    )
+    log_file: str | None = attrs.field(
+        default=None,
+        converter=filesettings.log_file,
+        metadata=setting("where lines that jobs log go instead of the table", section="log", key="file"),
+    )
+    log_keep_days: int | None = attrs.field(
+        default=7,
+        converter=filesettings.log_keep_days,
+        metadata=setting("how many days the table keeps them", section="log", key="keep_days", unit="days"),
+    )
+    file_max_bytes: int = attrs.field(
+        default=10 * MEBIBYTE,
+        converter=filesettings.file_max_bytes,
+        metadata=setting("the size at which a file of events or lines is rotated", section="log", unit="bytes"),
+    )
+    file_backups: int = attrs.field(
+        default=5, converter=filesettings.file_backups, metadata=setting("how many older ones are kept", section="log")
+    )
+    trace_file: str | None = attrs.field(
+        default=None,
+        converter=filesettings.trace_file,
+        metadata=setting("where the trace goes; without it there is none", section="trace", key="file"),
+    )
+    trace_max_bytes: int = attrs.field(
+        default=10 * MEBIBYTE,
+        converter=filesettings.trace_max_bytes,
+        metadata=setting("the size at which its file is rotated", section="trace", key="max_bytes", unit="bytes"),
+    )
+    trace_backups: int = attrs.field(
+        default=5,
+        converter=filesettings.trace_backups,
+        metadata=setting("how many older ones are kept", section="trace", key="backups"),
     )
 
     @classmethod

@@ -13,9 +13,11 @@ from jobq.errors import ArgumentError, QueueClosed
 from jobq.gate import Gates
 from jobq.handler import AnyHandler
 from jobq.handlers import Handlers
+from jobq.lines import Lines
 from jobq.model.job import DEFAULT_ATTEMPTS, DEFAULT_QUEUE, Priority
 from jobq.model.redact import Redactor, clean
 from jobq.model.retry import RetryPolicy
+from jobq.observe.trace import Trace
 from jobq.store.base import KindRow, QueueRow, Store
 
 
@@ -42,6 +44,12 @@ class Core:
         self.declared_version = (0, 0)
         #: The declared schedules that do not fit their kinds, and why; they are not stored.
         self.misfits: dict[str, str] = {}
+        #: Where handlers' traces go; None where the trace is off.
+        self.tracing = (
+            Trace(config.trace_file, max_bytes=config.trace_max_bytes, backups=config.trace_backups)
+            if config.trace_file
+            else None
+        )
 
     @property
     def store(self) -> Store:
@@ -79,6 +87,11 @@ class Core:
     def gates(self) -> Gates:
         """The gates of this process, shared in the same way."""
         return self._database.gates
+
+    @property
+    def lines(self) -> Lines:
+        """The lines of the log that runs of this process wrote and nobody has kept yet, shared in the same way."""
+        return self._database.lines
 
     @property
     def live(self) -> LiveRuns:

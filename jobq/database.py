@@ -13,6 +13,7 @@ from jobq.bus import Bus
 from jobq.cancellation import CancelReason
 from jobq.doorbell import Doorbell
 from jobq.gate import Gates
+from jobq.lines import Lines
 
 
 class Stoppable(Protocol):
@@ -51,6 +52,7 @@ class Database:
         self.bus = Bus(self.blocks, doorbell=self.doorbell, ring_size=0)
         self.gates = Gates()
         self.live = LiveRuns()
+        self.lines = Lines()
         self.users = 0
         # The directory that vanishes with the last user, None for a file of the host's, and the process that made it.
         self._directory: str | None = None
@@ -88,6 +90,7 @@ class Database:
         self.bus.after_fork()
         self.gates.after_fork()
         self.live.clear()
+        self.lines.after_fork()
 
     def _remove(self) -> None:
         if self._directory is not None and self._maker == os.getpid():

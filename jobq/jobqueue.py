@@ -83,6 +83,8 @@ class JobQueue(Finishing, Producing, Administration, Leasing, Observing, Pruning
             raise
         for registry in self._attached:
             registry.detach(self)
+        if self.tracing is not None:
+            self.tracing.file.close()
         self.deliver()
         self._database.release()
 

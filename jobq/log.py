@@ -100,3 +100,7 @@ def get_logger(name: str) -> Logger:
     """Return the logger of a module; ``name`` is its ``__name__``."""
     return Logger(name)
 
+
+
+# An unconfigured host sees nothing: without this the standard library prints warnings to standard error.
+logging.getLogger("jobq").addHandler(logging.NullHandler())

@@ -1,12 +1,15 @@
 """What goes on: what a run tells of itself, and what the whole job queue does."""
 
-from jobq.arguments import check_int
+from jobq.arguments import check_direction, check_id, check_int, check_string
 from jobq.core import Core
+from jobq.errors import JobNotFound
 from jobq.liveness import is_alive
+from jobq.model.events import LogLine, TraceEntry
 from jobq.model.job import JobState
 from jobq.model.lease import Claim
 from jobq.model.progress import Progress
 from jobq.model.stats import Stats
+from jobq.observe.trace import entry_of
 from jobq.store.base import Filter
 
 
@@ -41,3 +44,38 @@ class Observing(Core):
         if stands:
             self.bus.post(progress.event(claim, self.clock.now()))
         return stands
+
+    def trace(self, claim: Claim, direction: str, text: str) -> None:
+        """Write one entry to the trace, unredacted, and have it told; does nothing where the trace is off.
+
+        What cannot be written is counted and logged, and raises nothing.
+
+        Raises:
+            ArgumentError: the direction is no word of 1 to 40 printable characters, or the text is none.
+        """
+        if self.tracing is None:
+            return
+        entry = entry_of(
+            claim,
+            check_direction(direction),
+            check_string(text, argument="text"),
+            self.clock.now(),
+        )
+        self.tracing.write(entry)
+        if self.bus.wants(TraceEntry):
+            self.bus.publish(entry)
+
+    def log_lines(self, job_id: int, *, limit: int | None = 100) -> list[LogLine]:
+        """Return the newest ``limit`` lines that runs of a job have logged, in their order; None returns all.
+
+        They are there where the program that ran it keeps them, as ``jobq work`` does, a second or two after they were
+        written; not where they are configured to go to a file.
+
+        Raises:
+            JobNotFound: no job has this id.
+        """
+        most = None if limit is None else check_int(limit, argument="limit", least=0)
+        lines = self.store.lines(check_id(job_id), limit=most)
+        if not lines and not self.store.states((job_id,)):
+            raise JobNotFound(job_id)
+        return lines

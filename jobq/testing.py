@@ -132,12 +132,13 @@ class _NoQueue:
     def __init__(self, kind: str, clock: Clock) -> None:
         self.clock = clock
         self.blocks = Blocks()
+        self.tracing = None
         self._kind = kind
 
     def enqueue(self, *arguments: object, **options: object) -> NoReturn:
         raise NoQueueInstalled(self._kind, attached=0)
 
-    draft = finish = enqueue
+    draft = finish = trace = enqueue
 
     def report(self, claim: Claim, progress: Progress) -> bool:
         return True

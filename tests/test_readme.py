@@ -76,7 +76,9 @@ def test_quickstart_runs(document: docutils.nodes.document, tmp_path: Path, shel
         assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("heading", ["workers-outside", "transactions", "schedules", "events", "pruning", "wsgi"])
+@pytest.mark.parametrize(
+    "heading", ["workers-outside", "transactions", "schedules", "events", "pruning", "lines-of-jobs", "wsgi"]
+)
 def test_other_examples_run(
     document: docutils.nodes.document, tmp_path: Path, shell: dict[str, str], heading: str
 ) -> None:

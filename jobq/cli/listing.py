@@ -14,8 +14,8 @@ _OF_A_RUN = ("worker", "started_at", "ended_at", "reason", "failure_class", "err
 _LIST = """\
 List jobs, newest first, without payloads and results. For the next page give --before the lowest id of this one."""
 _SHOW = """\
-Show one job: every column that says something, its payload and result, the runs that did not succeed, and what was
-done by hand. --json shows the empty columns as well."""
+Show one job: every column that says something, its payload and result, the runs that did not succeed, what was done
+by hand, and what it logged. --json shows the empty columns as well."""
 
 
 def add_to(job: Verbs) -> None:
@@ -39,6 +39,8 @@ def _fill_list(options: Options) -> None:
 
 def _fill_show(options: Options) -> None:
     options.positional("id", metavar="ID", type=whole_number, help="the job's id")
+    options.add("--lines", metavar="N", type=whole_number, default=50,
+                help="at most so many of the newest lines that it logged; 50 unless told")
 
 
 def run_list(arguments: argparse.Namespace) -> int:
@@ -97,8 +99,9 @@ def run_show(arguments: argparse.Namespace) -> int:
         job = jobs.get(arguments.id)
         runs = jobs.history(arguments.id)
         changes = jobs.changes(arguments.id)
+        lines = jobs.log_lines(arguments.id, limit=arguments.lines)
     if arguments.json:
-        say_json({"job": job, "history": runs, "changes": changes})
+        say_json({"job": job, "history": runs, "changes": changes, "lines": lines})
         return Exit.DONE
     facts(_filled(job))
     for run in runs:
@@ -108,7 +111,20 @@ def run_show(arguments: argparse.Namespace) -> int:
         print("\ndone by hand")
         rows = ((line.at, line.actor, line.what, line.before, line.after) for line in changes)
         table(("at", "actor", "what", "from", "to"), rows, none="none")
+    if lines:
+        print(f"\nlogged, the newest {len(lines)} lines" if len(lines) == arguments.lines else "\nlogged")
+        said = ((line.at, line.attempt, line.level, _said(line)) for line in lines)
+        table(("at", "attempt", "level", "event"), said, none="none")
     return Exit.DONE
+
+
+def _said(line: Any) -> str:
+    """Return a line of the log with its fields, but for a traceback, of which the last line says most."""
+    fields = dict(line.fields)
+    trace = fields.pop("exception", None)
+    if isinstance(trace, str):
+        fields["exception"] = trace.rstrip().rpartition("\n")[2]
+    return " ".join((line.event, *(f"{name}={value}" for name, value in fields.items())))
 
 
 def _filled(value: Any, *names: str) -> list[tuple[str, Any]]:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from jobq.cli.exits import Exit
+from jobq.cli.keeping import kept_lines
 from jobq.cli.logs import shown_logs
 from jobq.cli.output import note
 from jobq.cli.signals import Signals, stop_gracefully
@@ -65,7 +66,7 @@ class Shift:
         """Run jobs and return the exit code."""
         arguments, runner = self._arguments, self._runner
         logs = shown_logs(about_jobs=not self._telling, of_handlers=arguments.verbose)
-        with logs, self._jobs.bus.subscribe(JobStateChanged, self._tell):
+        with logs, kept_lines(self._jobs), self._jobs.bus.subscribe(JobStateChanged, self._tell):
             self._teller.begin(self._queues() or threads_of(self._jobs), named=bool(arguments.workers))
             self._tick_once()
             runner.start()

@@ -7,7 +7,7 @@ from typing import ClassVar, Final, NamedTuple
 
 import attrs
 
-from jobq.model.job import JobState
+from jobq.model.job import JSON, JobState
 
 #: The metadata of a field that never reaches the event log: ``attrs.field(metadata=jobq.PRIVATE)``.
 PRIVATE: Final[Mapping[str, bool]] = MappingProxyType({"jobq_private": True})
@@ -96,6 +96,39 @@ class JobProgressed(Event):
     total: float | None
     #: What the handler wrote for people, redacted, at most 500 characters.
     note: str | None = attrs.field(metadata=PRIVATE)
+    at: datetime
+
+
+@attrs.frozen(kw_only=True)
+class LogLine(Event):
+    """A line of the log that was written inside the run of a job; told when it was kept."""
+
+    private: ClassVar[bool] = True
+
+    job_id: int
+    attempt: int
+    at: datetime
+    level: str
+    event: str
+    #: The other fields of the line, as JSON values.
+    fields: Mapping[str, JSON]
+
+
+@attrs.frozen(kw_only=True)
+class TraceEntry(Event):
+    """A handler told or heard something that it traced; only where the trace is on."""
+
+    private: ClassVar[bool] = True
+
+    job_id: int
+    kind: str
+    queue: str
+    attempt: int
+    direction: str
+    #: In full, with whatever secrets it holds.
+    text: str
+    #: How many characters of it were too many.
+    cut: int
     at: datetime
 
 

@@ -17,7 +17,7 @@ REDACTOR_FAILED = "[redacted: the redactor failed]"
 
 _NO_TEXT = "(its text cannot be read)"
 #: Work is bounded: of longer texts only the beginning is looked at.
-_WINDOW = 20_000
+WINDOW = 20_000
 #: A secret that the end of the window cut in two may go unrecognised; no rule needs to see more of it than this.
 _MARGIN = 5_000
 
@@ -88,17 +88,17 @@ def _hide(text: str) -> str:
     return hidden
 
 
-def clean(text: str, redactor: Redactor) -> str:
-    """Return a text that can be stored and shown: redacted first, then cut to 500 characters.
+def clean(text: str, redactor: Redactor, *, most: int = MAX_TEXT) -> str:
+    """Return a text that can be stored and shown: redacted first, then cut to 500 characters, or ``most``.
 
     NUL and lone surrogates, which SQLite and UTF-8 cannot carry, become U+FFFD. The work does not grow with the length
     of the text; a secret that is cut in two where the look ends is not shown.
     """
-    window = _UNSTORABLE.sub("\ufffd", text[:_WINDOW])
+    window = _UNSTORABLE.sub("\ufffd", text[:WINDOW])
     redacted = redactor.redact(window)
-    if len(text) > _WINDOW and redacted != REDACTOR_FAILED:
+    if len(text) > WINDOW and redacted != REDACTOR_FAILED:
         redacted = redacted[: max(0, len(redacted) - _MARGIN)] + "…"
-    return _cut(_UNSTORABLE.sub("\ufffd", redacted))
+    return _cut(_UNSTORABLE.sub("\ufffd", redacted), most)
 
 
 def describe_error(error: BaseException, redactor: Redactor) -> str:
@@ -118,5 +118,5 @@ def describe_error(error: BaseException, redactor: Redactor) -> str:
     return _cut(_UNSTORABLE.sub("\ufffd", f"{name}: {cleaned}" if cleaned else name))
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= MAX_TEXT else f"{text[: MAX_TEXT - 1]}…"
+def _cut(text: str, most: int = MAX_TEXT) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"

@@ -24,6 +24,15 @@ logger = get_logger(__name__)
 class Host(Producer, progress.Host, Protocol):
     """A job queue, as far as a run needs one."""
 
+    @property
+    def tracing(self) -> object | None:
+        """None where the trace is off."""
+        ...
+
+    def trace(self, claim: Claim, direction: str, text: str) -> None:
+        """Write one entry of the trace."""
+        ...
+
     def draft(self, item: NewJob) -> Draft:
         """Check a job that is to be enqueued later."""
         ...
@@ -91,6 +100,19 @@ class RunningJob(Facts):
         if self.reporter is None:
             self.reporter = progress.Reporter(self.claim, jobs=self._jobs, on_lost=self._lose)
         self.reporter.tell(word)
+
+    def trace(self, direction: str, text: str) -> None:
+        """Write what a model or an agent was told, or has answered, to the trace: in full, unredacted.
+
+        ``direction`` is a word such as "sent" or "received". It does nothing unless the configuration names a file
+        (``trace_file``); a file that cannot be written never fails a job. Of a text of over a million characters the
+        beginning is kept.
+
+        Raises:
+            ArgumentError: where the trace is on, the direction is no short word, or the text is none.
+        """
+        if self._jobs.tracing is not None:
+            self._jobs.trace(self.claim, direction, text)
 
     def enqueue(
         self, kind_or_payload: Any, payload: Any = None, *, join: bool = True, **options: Unpack[ChildOptions]

@@ -10,6 +10,7 @@ from jobq.clock import Clock
 from jobq.errors import JobCancelled, PayloadError, ResultError
 from jobq.failures import outcome_of, unrecoverable
 from jobq.handler import AnyHandler
+from jobq.lines import RUN, Lines
 from jobq.log import get_logger
 from jobq.model.outcome import Outcome, Succeeded
 from jobq.model.payload import decode
@@ -46,12 +47,14 @@ class Executor:
         self,
         *,
         clock: Clock,
+        lines: Lines,
         redactor: Redactor,
         result_limit: int,
         around: Around | None = None,
         caught: tuple[type[BaseException], ...] = EVERYTHING,
     ) -> None:
         self._clock = clock
+        self._lines = lines
         self._redactor = redactor
         self._result_limit = result_limit
         self._around = around
@@ -59,8 +62,11 @@ class Executor:
 
     def run(self, job: RunningJob, handler: AnyHandler) -> Outcome:
         """Decode, call, encode; return what the run ended as. What the handler raised is left in ``job.error``."""
+        before = RUN.get()
+        # No call between it and the try: an interrupt there would leave the thread inside a handler for ever.
         _thread.depth = getattr(_thread, "depth", 0) + 1
         try:
+            RUN.set((self._lines, job.claim))
             return self._run(job, handler)
         except self._caught as error:
             job.error = error
@@ -73,6 +79,7 @@ class Executor:
             return outcome_of(error, job.cancel_token.reason, now=self._clock.now, redactor=self._redactor)
         finally:
             _thread.depth -= 1
+            RUN.set(before)
 
     def _run(self, job: RunningJob, handler: AnyHandler) -> Outcome:
         try:

@@ -5,6 +5,7 @@ from jobq.log import get_logger
 from jobq.pruning import REST
 from jobq.runtime.exchange import Exchange
 from jobq.runtime.held import Held
+from jobq.runtime.linekeeper import LineKeeper
 from jobq.runtime.sleepguard import SleepGuard
 from jobq.service import Service
 from jobq.sweep import Sweep
@@ -17,19 +18,29 @@ EVERY, CHECKPOINT_EVERY, SWEEP_EVERY = 1.0, 30.0, 60.0
 
 
 class Maintenance(Service):
-    """Watches the clocks, takes back expired leases, writes late progress, removes old jobs, keeps the files small.
+    """Watches the clocks, takes back expired leases, removes old jobs, keeps the files small.
 
-    And it reports a transaction that somebody has left open.
+    And it writes what runs have told of themselves, and reports a transaction that somebody has left open.
     """
 
     name = "maintenance"
 
-    def __init__(self, jobs: JobQueue, *, held: Held, exchange: Exchange, guard: SleepGuard, trouble: Trouble) -> None:
+    def __init__(
+        self,
+        jobs: JobQueue,
+        *,
+        held: Held,
+        exchange: Exchange,
+        guard: SleepGuard,
+        lines: LineKeeper,
+        trouble: Trouble,
+    ) -> None:
         super().__init__(clock=jobs.clock, trouble=trouble)
         self._jobs = jobs
         self._held = held
         self._exchange = exchange
         self._guard = guard
+        self._lines = lines
         self._checkpoint_at = jobs.clock.monotonic() + CHECKPOINT_EVERY
         self._sweep_at = jobs.clock.monotonic()
         self._sweep: Sweep | None = None
@@ -54,6 +65,11 @@ class Maintenance(Service):
         if self._sweep is not None:
             self._step(self._sweep)
         self._guard.expect(self.pause())
+        # Last: a table of lines that cannot be written must not keep anything else from being done.
+        if self._lines.keep():
+            self._exchange.announce()
+        if not self._guard.holding:
+            self._lines.prune()
 
     def pause(self) -> float:
         """Return the seconds between two ticks."""
@@ -63,6 +79,10 @@ class Maintenance(Service):
         """End the loop; nobody is expected to look at the clocks any more."""
         super().stop()
         self._guard.forget()
+
+    def end(self) -> None:
+        """Write the last lines; the handlers have ended by now."""
+        self._lines.finish()
 
     def _step(self, sweep: Sweep) -> None:
         # Forgotten first: one that raises is over, and the next look finds what it left.

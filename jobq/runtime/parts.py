@@ -22,6 +22,7 @@ from jobq.runtime.heartbeat import Heartbeat
 from jobq.runtime.held import Held
 from jobq.runtime.herald import Herald
 from jobq.runtime.leader import Leader, SoleLeader
+from jobq.runtime.linekeeper import LineKeeper
 from jobq.runtime.maintenance import Maintenance
 from jobq.runtime.overseer import Overseer
 from jobq.runtime.pool import Pool
@@ -70,7 +71,10 @@ class Parts:
             trouble=trouble,
             tell=herald.tell,
         )
-        self.maintenance = Maintenance(jobs, held=held, exchange=exchange, guard=guard, trouble=trouble)
+        self.lines = LineKeeper(jobs)
+        self.maintenance = Maintenance(
+            jobs, held=held, exchange=exchange, guard=guard, trouble=trouble, lines=self.lines
+        )
         self.watch = Watch(jobs, held=held, exchange=exchange, trouble=trouble)
         self.scheduler = Scheduler(jobs, leader=leader or SoleLeader(), trouble=trouble)
         self.relays = tuple(self._adopt(number, outbox) for number, outbox in enumerate(outboxes, 1))
@@ -91,6 +95,7 @@ class Parts:
         """Return what carries out runs, where only ``caught`` exceptions of a handler count as its outcome."""
         executor = Executor(
             clock=self._jobs.clock,
+            lines=self._jobs.lines,
             redactor=self._jobs.redactor,
             result_limit=self._jobs.config.result_max_bytes,
             around=self._around,
@@ -158,6 +163,9 @@ class Parts:
     def bootstrap(self) -> Bootstrap:
         """Store what the code declares and clean up, as each start does; see :meth:`jobq.Runner.bootstrap`."""
         jobs = self._jobs
+        self.lines.begin()
+        if jobs.tracing is not None:
+            jobs.tracing.file.require("trace_file")
         jobs.register()
         jobs.schedules.declare()
         rows = jobs.store.runners()
@@ -218,6 +226,8 @@ class Parts:
     def _dismiss(self, threads: Sequence[tuple[Service, float]], runner_id: str) -> None:
         for service, _ in reversed(threads):
             service.stop()
+        self.lines.finish()
+        self._jobs.deliver()
         self.overseer.prune()
         if not threads or self.heartbeat.last_good is None:
             return

@@ -23,6 +23,7 @@ from jobq.model.runner import Outlook as Outlook
 from jobq.model.runner import RunnerRow as RunnerRow
 from jobq.store.counting import CountingStore
 from jobq.store.hosting import HostStore
+from jobq.store.lines import LineStore
 from jobq.store.publishing import PublishStore
 from jobq.store.scheduling import ScheduleStore
 from jobq.store.upkeep import UpkeepStore
@@ -84,7 +85,7 @@ class Filter(NamedTuple):
     before: int | None = None  #: Only ids below this one: the next page.
 
 
-class Store(ScheduleStore, HostStore, UpkeepStore, CountingStore, PublishStore, Protocol):
+class Store(ScheduleStore, HostStore, UpkeepStore, CountingStore, PublishStore, LineStore, Protocol):
     """The verbs. Every implementation passes ``tests/store``."""
 
     def register(self, kinds: Sequence[KindRow], queues: Sequence[QueueRow], retired: Sequence[str]) -> None:

@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from jobq.model.effects import Decision, Facts
+from jobq.model.events import LogLine
 from jobq.model.instant import from_ms as from_ms
 from jobq.model.instant import to_ms as to_ms
 from jobq.model.job import JSON, Actor, FailureClass, Job, JobInfo, JobState, LoggedChange, Run
@@ -185,6 +186,13 @@ def run(row: Sequence[Any]) -> Run:
         error=row[6],
         reason=row[7],
         failure_class=None if row[8] is None else FailureClass(row[8]),
+    )
+
+
+def log_line(row: Sequence[Any]) -> LogLine:
+    """Read job_id, attempt, at, level, event, fields."""
+    return LogLine(
+        job_id=row[0], attempt=row[1], at=from_ms(row[2]), level=row[3], event=row[4], fields=_object(row[5])
     )
 
 

@@ -27,6 +27,7 @@ from jobq.store.sqlite import (
     settle,
 )
 from jobq.store.sqlite.countingstore import SqliteCounting
+from jobq.store.sqlite.linestore import SqliteLines
 from jobq.store.sqlite.publishstore import SqlitePublishing
 from jobq.store.sqlite.schedulestore import SqliteSchedules
 from jobq.store.sqlite.settle import Expiry
@@ -35,7 +36,7 @@ from jobq.store.sqlite.upkeepstore import SqliteUpkeep
 _TOKEN_BYTES = 8
 
 
-class SqliteStore(SqliteSchedules, SqliteUpkeep, SqliteCounting, SqlitePublishing):
+class SqliteStore(SqliteSchedules, SqliteUpkeep, SqliteCounting, SqlitePublishing, SqliteLines):
     """One job queue's view of a database file: its clock, durability and patience over a shared engine.
 
     Implements :class:`jobq.store.base.Store`, whose docstrings are the contract of the methods here.
