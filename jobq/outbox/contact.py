@@ -11,6 +11,9 @@ from jobq.outbox.staging import refuse_jobqs_file
 
 T = TypeVar("T")
 
+#: Inherited through a fork: to close one, or to let it go, might harm the parent.
+_abandoned: list[Host] = []
+
 
 class Contact:
     """Makes connections by the host's function; safe to use from any thread."""
@@ -18,8 +21,6 @@ class Contact:
     def __init__(self, connect: Callable[[], Any], *, path: str) -> None:
         self._connect = connect
         self._path = path
-        # Inherited through a fork: closing one here might harm the parent, so it is kept.
-        self._abandoned: list[object] = []
 
     def open(self) -> Host:
         """Return a new connection.
@@ -51,7 +52,7 @@ class Contact:
 
     def abandon(self, hosts: list[Host]) -> None:
         """Keep connections of the parent process as they are."""
-        self._abandoned += hosts
+        _abandoned.extend(hosts)
 
     def ask(self, call: Callable[..., T], *arguments: Any) -> T:
         """Call the host's database; whatever its driver raises is trouble with it.

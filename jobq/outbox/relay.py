@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 
+from jobq import fork
 from jobq.core import Core
 from jobq.errors import JobqError, OutboxTableMissing, OutboxUnavailable
 from jobq.log import get_logger
@@ -18,6 +19,7 @@ from jobq.model.instant import from_ms, to_ms
 from jobq.model.retry import RetryPolicy
 from jobq.outbox import envelope
 from jobq.outbox.contact import Contact
+from jobq.outbox.forkgap import ForkGap
 from jobq.outbox.host import Host
 from jobq.outbox.table import Mark, Refusal, Row
 from jobq.service import Service
@@ -58,6 +60,8 @@ class Relay(Service):
         self._tidy_at = -math.inf
         # The next pause while the host's database is in trouble; None while it is not.
         self._host_pause: float | None = None
+        self._gap = ForkGap()
+        fork.register(self)
 
     def tick(self) -> int:
         """Publish up to 100 rows that are due, in staged order, mark them, and return how many jobs that made.
@@ -70,6 +74,8 @@ class Relay(Service):
             ForeignHandle: ``connect()`` has opened jobq's own file.
             StoreError: trouble with jobq's file; the rows wait.
         """
+        if threading.current_thread() is self.thread:
+            self._gap.keep(self._drop)
         with self._host() as host:
             rows = self._contact.ask(host.waiting, to_ms(self.clock.now()), BATCH)
             self._full = len(rows) == BATCH
@@ -106,8 +112,22 @@ class Relay(Service):
         """Close the connection of the thread, on the thread."""
         self._drop()
 
+    def before_fork(self) -> None:
+        """Let the thread close its connection, which a child must not inherit; waits for it for a bounded time."""
+        if self._kept and self.alive and threading.current_thread() is not self.thread:
+            self._gap.open(self.poke)
+
+    def after_fork_in_parent(self) -> None:
+        """Let the thread go on; it connects anew."""
+        self._gap.close()
+
+    def after_fork_in_child(self) -> None:
+        """Be as before a start: the thread is the parent's."""
+        self._gap = ForkGap()
+        self.after_fork()
+
     def after_fork(self) -> None:
-        """Forget the thread and its connection, which is the parent's and must not be closed here."""
+        """Forget the thread, and its connection where it was not closed in time: it is the parent's."""
         super().after_fork()
         self._contact.abandon(list(self._kept.values()))
         self._kept.clear()
@@ -116,7 +136,9 @@ class Relay(Service):
         """Report trouble with the host's database once; everything else is as for every service."""
         self._drop()
         if not isinstance(error, OutboxUnavailable | OutboxTableMissing):
-            return super().recover(error)
+            seconds = super().recover(error)
+            self._jobs.deliver()
+            return seconds
         if isinstance(error, OutboxUnavailable) and error.busy:
             logger.debug("jobq.outbox.busy", loop=self.name)
             return FIRST_PAUSE

@@ -191,6 +191,23 @@ def _ask_but_not(name: str, ask: Callable[..., Any]) -> Callable[..., Any]:
     return asked
 
 
+def test_b17_a_key_that_was_staged_is_held_by_nobody_yet(
+    host: Any, outbox: jobq.Outbox, jobs: jobq.JobQueue
+) -> None:
+    """Who enqueues meanwhile has the one job; what was staged finds it, or was rolled back."""
+    with aborted(staging(outbox, host)):
+        jobs.enqueue("mail", dedupe_key="rolled back")
+        first = jobs.enqueue("mail", dedupe_key="rolled back", join=False)
+    with staging(outbox, host):
+        jobs.enqueue("mail", dedupe_key="k")
+        second = jobs.enqueue("mail", dedupe_key="k", join=False)
+    outbox.relay.tick()
+
+    assert (first.created, second.created) == (True, True)
+    assert [job.id for job in jobs.find()] == [second.id, first.id]
+    assert host.rows()[-1]["job_id"] == second.id
+
+
 def test_two_relays_at_once_make_each_job_once(
     host: Any, outbox: jobq.Outbox, jobs: jobq.JobQueue, make_outbox: Make
 ) -> None:

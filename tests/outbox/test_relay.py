@@ -1,5 +1,6 @@
 """The relay as a service: its thread and its connection, trouble on both sides, and the runner that has it."""
 
+import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
@@ -276,6 +277,32 @@ def test_a_drain_with_until_ticks_it(
 
     assert runner.drain(until="5m").succeeded == 1
     assert runner.health().loops["relay"] is None
+
+
+def test_a_fork_finds_no_connection_of_the_thread(
+    outbox: jobq.Outbox, real: jobq.JobQueue, line: Line, arrivals: Arrivals
+) -> None:
+    """It is closed before and made anew afterwards; in the child the relay can be started again."""
+    outbox.relay.start()
+    stage(outbox)
+    arrivals.jobs(1)
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            quiet = (line.open(), outbox.relay.alive) == ([], False)
+            stage(outbox)
+            outbox.relay.start()
+            made = outbox.relay.thread
+            Arrivals(real).jobs(2)
+            outbox.relay.stop()
+            code = 0 if quiet and made is not None else 2
+        finally:
+            os._exit(code)
+    _, status = os.waitpid(child, 0)
+    stage(outbox)
+    arrivals.jobs(3)
+    assert (os.waitstatus_to_exitcode(status), line.open()) == (0, ["jobq-relay"])
 
 
 def test_its_commits_are_synced_with_every_durability(

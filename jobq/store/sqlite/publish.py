@@ -1,5 +1,6 @@
 """Publish what outboxes staged: each row becomes a job once, however often it is published."""
 
+import json
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
@@ -12,7 +13,7 @@ from jobq.store.publishing import PublishedDraft, StagedDraft
 from jobq.store.sqlite import enqueue, rows
 
 # The primary key of jobq_published: what makes a second publication, by whatever relay, find the first.
-FIND = "SELECT job_id FROM jobq_published WHERE uid = ?"
+FIND = "SELECT uid, job_id FROM jobq_published WHERE uid IN (SELECT value FROM json_each(?))"
 RECORD = "INSERT INTO jobq_published (uid, number, job_id, published_at) VALUES (?, ?, ?, ?)"
 NOTE = "UPDATE jobq_published SET marked_at = ? WHERE uid = ? AND marked_at IS NULL"
 
@@ -22,10 +23,10 @@ DELETE FROM jobq_published
 WHERE marked_at <= :then AND uid IN (SELECT uid FROM jobq_published WHERE marked_at <= :then LIMIT 1000)
 """
 
-# A row that is refused takes nothing with it, and leaves nothing behind.
-BEGIN_ROW = "SAVEPOINT jobq_row"
-UNDO_ROW = "ROLLBACK TO jobq_row"
-END_ROW = "RELEASE jobq_row"
+# What is refused takes nothing with it, and leaves nothing behind.
+BEGIN_ROWS = "SAVEPOINT jobq_rows"
+UNDO_ROWS = "ROLLBACK TO jobq_rows"
+END_ROWS = "RELEASE jobq_rows"
 
 #: A record outlives its mark by so many milliseconds.
 KEPT = 30 * 86_400_000
@@ -35,7 +36,16 @@ def publish(
     conn: apsw.Connection, changes: list[Change], staged: Sequence[StagedDraft], *, now: datetime
 ) -> list[PublishedDraft]:
     """Make the job of each row that was not published yet."""
-    return [_publish(conn, changes, row, now) for row in staged]
+    found: list[Any] = conn.execute(FIND, (json.dumps([row.uid for row in staged]),)).fetchall()
+    known = {uid: PublishedDraft(uid, job_id) for uid, job_id in found}
+    fresh = {row.uid: row for row in staged if row.uid not in known}
+    known |= {answer.uid: answer for answer in _place(conn, changes, list(fresh.values()), now)}
+    answers = []
+    for row in staged:
+        answers.append(known[row.uid])
+        # A row that stands in the call twice is new once.
+        known[row.uid] = known[row.uid]._replace(new=False)
+    return answers
 
 
 def note_marked(conn: apsw.Connection, marks: Sequence[tuple[str, datetime]]) -> None:
@@ -49,28 +59,27 @@ def forget(conn: apsw.Connection, *, now: datetime) -> int:
     return conn.changes()
 
 
-def _publish(conn: apsw.Connection, changes: list[Change], row: StagedDraft, now: datetime) -> PublishedDraft:
-    found: Any = conn.execute(FIND, (row.uid,)).fetchone()
-    if found is not None:
-        return PublishedDraft(row.uid, found[0])
+def _place(
+    conn: apsw.Connection, changes: list[Change], rows_: list[StagedDraft], now: datetime
+) -> list[PublishedDraft]:
+    """Make jobs of all the rows together; where one of them is refused, of each by itself."""
     mark = len(changes)
-    conn.execute(BEGIN_ROW)
+    conn.execute(BEGIN_ROWS)
     try:
-        (placed,) = enqueue.enqueue(conn, changes, (row.draft,), now=now)
-    except JobqError as error:  # whatever an enqueue refuses; trouble with the database is apsw's
-        return _refused(conn, changes, mark, row, error)
-    except apsw.ConstraintError:
-        # Passed every check of ours: only a row that was edited by hand gets here.
-        return _refused(conn, changes, mark, row, ArgumentError("draft", "the job table refuses it"))
-    conn.execute(RECORD, (row.uid, row.number, placed.id, rows.to_ms(now)))
-    conn.execute(END_ROW)
-    return PublishedDraft(row.uid, placed.id, new=True)
+        placed = enqueue.enqueue(conn, changes, [row.draft for row in rows_], now=now)
+    except (JobqError, apsw.ConstraintError) as error:
+        del changes[mark:]
+        conn.execute(UNDO_ROWS)
+        conn.execute(END_ROWS)
+        if len(rows_) == 1:
+            return [PublishedDraft(rows_[0].uid, error=_refusal(error))]
+        return [answer for row in rows_ for answer in _place(conn, changes, [row], now)]
+    pairs = list(zip(rows_, placed, strict=True))
+    conn.executemany(RECORD, [(row.uid, row.number, one.id, rows.to_ms(now)) for row, one in pairs])
+    conn.execute(END_ROWS)
+    return [PublishedDraft(row.uid, one.id, new=True) for row, one in pairs]
 
 
-def _refused(
-    conn: apsw.Connection, changes: list[Change], mark: int, row: StagedDraft, error: JobqError
-) -> PublishedDraft:
-    del changes[mark:]
-    conn.execute(UNDO_ROW)
-    conn.execute(END_ROW)
-    return PublishedDraft(row.uid, error=error)
+def _refusal(error: JobqError | apsw.ConstraintError) -> JobqError:
+    # Passed every check of ours: only a row that was edited by hand breaks a rule of the schema.
+    return error if isinstance(error, JobqError) else ArgumentError("draft", "the job table refuses it")
