@@ -34,7 +34,7 @@ def write(draft: Draft) -> str:
     fields = {
         name: value.isoformat() if isinstance(value, datetime) else value
         for name, value in draft._asdict().items()
-        if value is not None and name != "delay"
+        if value is not None and value is not False and name != "delay"
     }
     return _encoder.encode({"v": VERSION, **fields})
 
@@ -55,13 +55,13 @@ def read(text: str) -> Draft:
     version = fields.pop("v", None)
     if version != VERSION:
         raise ArgumentError("draft", f"its version is not {VERSION}", fix=_FIX)
-    unknown = sorted(set(fields) - set(_CHECKS))
+    unknown = sorted(set(fields) - set(_CHECKS) - _FLAGS)
     missing = sorted({"kind", "payload", "run_at"} - set(fields))
     if unknown or missing:
         raise ArgumentError("draft", f"{len(missing)} fields are missing and {len(unknown)} are unknown", fix=_FIX)
     empty: Any = None
     blank = Draft(empty, None, empty, None, None)
-    return blank._replace(**{name: _CHECKS[name](value) for name, value in fields.items()})
+    return blank._replace(**{name: _CHECKS.get(name, _flag)(value) for name, value in fields.items()})
 
 
 def _payload(value: object) -> str:
@@ -89,7 +89,7 @@ def _instant(name: str) -> Callable[[object], datetime]:
 
 def _flag(value: object) -> bool:
     if not isinstance(value, bool):
-        raise ArgumentError("catch_up", "it is neither true nor false", fix=_FIX)
+        raise ArgumentError("draft", "a flag in it is neither true nor false", fix=_FIX)
     return value
 
 
@@ -110,5 +110,5 @@ _CHECKS: dict[str, Callable[[Any], Any]] = {
     "meta": _object,
     "schedule": lambda value: check_text(value, argument="schedule"),
     "slot": _instant("slot"),
-    "catch_up": _flag,
 }
+_FLAGS = {name for name, default in Draft._field_defaults.items() if isinstance(default, bool)}

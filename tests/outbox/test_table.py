@@ -91,8 +91,10 @@ def test_a_draft_comes_back_whole() -> None:
     """Every field of a draft is told, but for the delay, which has become an instant."""
     blank = Draft("k", None, "1", None, None, run_at=WHOLE.run_at)
 
-    assert all(value not in (None, False) for name, value in WHOLE._asdict().items() if name != "delay")
-    assert envelope.read(envelope.write(WHOLE)) == WHOLE
+    flags = {name: True for name, default in Draft._field_defaults.items() if default is False}
+    whole = WHOLE._replace(**flags)
+    assert all(value not in (None, False) for name, value in whole._asdict().items() if name != "delay")
+    assert envelope.read(envelope.write(whole)) == whole
     assert envelope.read(envelope.write(blank)) == blank
 
 
