@@ -1,7 +1,7 @@
 """Breaks the code in chosen places, one at a time, and shows that the tests go red for each.
 
-``python -m tests.mutations`` works on a copy and is no part of the suite. ``tests/test_mutations.py`` sees to it that each place is still there;
-``tests/README.rst`` has the table of a whole run.
+``python -m tests.mutations`` works on a copy and is no part of the suite; ``tests/test_mutations.py`` sees to it that
+each place is still there, and ``tests/README.rst`` has the table of a whole run.
 """
 
 import argparse
@@ -134,7 +134,7 @@ def measure(one: Break) -> str | None:
         one.apply(copy)
         for tests in one.tests:
             done = subprocess.run(
-                [sys.executable, "-m", "pytest", "-q", "-x", "--no-header", "-p", "no:cacheprovider", tests],
+                [sys.executable, "-m", "pytest", "-x", "--no-header", "-p", "no:cacheprovider", tests],
                 cwd=copy, env={**os.environ, "PYTHONPATH": str(copy)}, capture_output=True, text=True, check=False,
             )  # fmt: skip
             if done.returncode not in (0, 5):
