@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from jobq.cli.exits import Exit
@@ -20,6 +20,7 @@ from jobq.jobqueue import JobQueue
 from jobq.model.events import JobStateChanged
 from jobq.model.job import JobState
 from jobq.model.lease import ClaimRequest
+from jobq.outbox.outbox import Outbox
 from jobq.runtime.runner import Runner
 from jobq.runtime.staffing import threads_of
 
@@ -45,7 +46,9 @@ class Once:
 class Shift:
     """Works until something says stop."""
 
-    def __init__(self, jobs: JobQueue, signals: Signals, arguments: argparse.Namespace) -> None:
+    def __init__(
+        self, jobs: JobQueue, signals: Signals, arguments: argparse.Namespace, *, outboxes: Sequence[Outbox]
+    ) -> None:
         self._jobs = jobs
         self._signals = signals
         self._arguments = arguments
@@ -60,7 +63,10 @@ class Shift:
         workers = dict(arguments.workers) if arguments.workers else None
         # A burst ticks once, before its workers start: beside them it would race the look for what is left.
         self._leader = Once() if arguments.burst else None
-        self._runner = Runner(jobs, workers=workers, around=self._one_run, leader=self._leader)
+        self._outboxes = outboxes
+        self._runner = Runner(
+            jobs, workers=workers, around=self._one_run, leader=self._leader, outboxes=outboxes
+        )
 
     def work(self) -> int:
         """Run jobs and return the exit code."""
@@ -85,6 +91,9 @@ class Shift:
             self._runner.bootstrap()
             self._runner.scheduler.tick()
             self._leader.over = True
+            for outbox in self._outboxes:
+                while outbox.relay.tick():
+                    pass
 
     def _say_end(self) -> None:
         counts = ", ".join(f"{number} {what}" for what, number in sorted(self._ended.items()))

@@ -17,6 +17,7 @@ from jobq.errors import StoreUnavailable
 from jobq.handlers import Handlers
 from jobq.jobqueue import JobQueue
 from jobq.opening import open as open_queue
+from jobq.outbox.outbox import Outbox
 
 _FIX = "Check the path; `jobq work`, `jobq job enqueue` and `jobq schedule add` make a new one."
 
@@ -36,7 +37,7 @@ def open_target(
     called with a temporary one: what it raises leaves no file behind. A file that is opened here is configured by
     ``--config``, ``--set`` and the settings' variables; a program's job queue brings its own configuration.
     """
-    found = _load(arguments.app) if arguments.app else None
+    found = _load(arguments.app, "--app", JobQueue, Handlers) if arguments.app else None
     if work:
         _require_handlers(found)
     if isinstance(found, JobQueue):
@@ -88,9 +89,14 @@ def _check_path(path: str, *, create: bool) -> None:
     note(f"making a new database at {path}")
 
 
-def _load(target: str) -> JobQueue | Handlers:
+def load_outboxes(arguments: argparse.Namespace) -> list[Outbox]:
+    """Return the outboxes that ``--outbox`` names."""
+    return [_load(target, "--outbox", Outbox) for target in arguments.outbox or ()]
+
+
+def _load(target: str, option: str, *wanted: type) -> Any:
     name, _, attribute = target.partition(":")
-    given = f"{named('--app', target)} {target}"
+    given = f"{named(option, target)} {target}"
     if not name or not attribute:
         raise Stop(Exit.USAGE, f"{given}: MODULE:ATTR is needed", fix="For example -A shop.tasks:jobs.")
     if name.endswith(".py") or os.sep in name:
@@ -99,10 +105,12 @@ def _load(target: str) -> JobQueue | Handlers:
     found: Any = module
     for part in attribute.split("."):
         found = getattr(found, part, None)
-    if not isinstance(found, JobQueue | Handlers):
-        fit = sorted(key for key, value in vars(module).items() if isinstance(value, JobQueue | Handlers))
+    if not isinstance(found, wanted):
+        fit = sorted(key for key, value in vars(module).items() if isinstance(value, wanted))
         fix = f"In {name} these are: {', '.join(fit)}." if fit else f"Nothing in {name} is one."
-        raise Stop(Exit.USAGE, f"{given} is neither a JobQueue nor a Handlers", fix=fix)
+        names = [cls.__name__ for cls in wanted]
+        what = f"no {names[0]}" if len(names) == 1 else f"neither a {' nor a '.join(names)}"
+        raise Stop(Exit.USAGE, f"{given} is {what}", fix=fix)
     return found
 
 

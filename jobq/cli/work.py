@@ -24,6 +24,8 @@ def _fill(options: Options) -> None:
     options.add("--max-runtime", metavar="TIME", type=duration, help="stop after so long: 90, 500ms, 1h30m, 2d")
     options.add("--workers", metavar="QUEUE=N", type=_threads, repeated=True,
                 help="serve this queue with N threads, and only queues named so; may be repeated")
+    options.add("--outbox", metavar="MODULE:ATTR", repeated=True,
+                help="publish the rows of this outbox too; may be repeated")
     options.add("--grace", metavar="TIME", type=duration, help="how long handlers may go on after a stop")
     options.flag("-v", "--verbose",
                  help="a line for each attempt, also when standard error is no terminal, and what handlers log")
@@ -40,7 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Work until a signal, a limit, or with --burst until nothing is due."""
     from jobq.cli.shift import Shift  # start-up cost
     from jobq.cli.signals import Signals
-    from jobq.cli.target import open_target
+    from jobq.cli.target import load_outboxes, open_target
 
     with open_target(arguments, create=True, work=True) as jobs, Signals() as signals:
-        return Shift(jobs, signals, arguments).work()
+        return Shift(jobs, signals, arguments, outboxes=load_outboxes(arguments)).work()
