@@ -17,6 +17,7 @@ from jobq.cli import (
     schedules,
     settling,
     stats,
+    trace,
     watch,
     work,
 )
@@ -109,6 +110,7 @@ def build_parser() -> argparse.ArgumentParser:
     lease = commands.noun("lease", help="take jobs and end them, for a worker that can run commands")
     leases.add_to(lease)
     settling.add_to(lease)
+    trace.add_to(commands.noun("trace", help="read the trace"))
     config.add_to(commands.noun("config", help="check and print the configuration"))
     stats.add_to(commands)
     watch.add_to(commands)
