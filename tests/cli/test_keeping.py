@@ -149,8 +149,13 @@ def test_a_program_that_keeps_lines_itself_is_left_alone(jobs: jobq.JobQueue) ->
         assert len(structlog.get_config()["processors"]) == 2
 
 
-def test_loggers_are_as_before_afterwards(jobs: jobq.JobQueue) -> None:
+@pytest.mark.parametrize("configured", [True, False], ids=["configured", "unconfigured"])
+def test_loggers_are_as_before_afterwards(
+    jobs: jobq.JobQueue, monkeypatch: pytest.MonkeyPatch, configured: bool
+) -> None:
     """Handlers and level."""
+    if not configured:
+        monkeypatch.setattr(logging.getLogger(), "handlers", [])
     loggers = [logging.getLogger(name) for name in (None, "jobq", "jobq.handler")]
     before = [(list(one.handlers), one.level) for one in loggers]
     with kept_lines(jobs):

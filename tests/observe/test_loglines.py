@@ -234,9 +234,12 @@ def test_what_finds_no_room_is_counted_and_told_once(
 ) -> None:
     """The handler is not held up, and the job succeeds."""
     monkeypatch.setattr(lines, "MOST_LINES", 3)
+    seen: list[str] = []
+    structlog.get_config()["processors"].insert(0, lambda logger, method, line: seen.append(line["event"]) or line)
     job_id = run(jobs, lambda job: [job.log.info(str(number)) for number in range(10)])
 
     assert (said(jobs, job_id), keeper.lost) == (["0", "1", "2"], 7)
+    assert seen.count("jobq.logline.dropped") == 1
     assert jobs.get(job_id).state == "succeeded"
 
 
