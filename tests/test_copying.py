@@ -1,5 +1,6 @@
 """``jobs.backup()``: what it copies, and under which names it does not write."""
 
+import errno
 import os
 import stat
 from collections.abc import Callable
@@ -125,6 +126,41 @@ def test_backup_into_a_directory_that_is_not_there_is_a_store_error(jobs: jobq.J
         jobs.backup(target.parent / "nowhere" / "copy.db")
 
     assert caught.value.path.endswith("copy.db")
+
+
+def test_backup_that_finds_no_room_is_a_store_error(jobs: jobq.JobQueue, target: Path) -> None:
+    """StoreFull, as with every write; nothing is left of it, and the database goes on."""
+    resource = pytest.importorskip("resource")
+    jobs.enqueue_many([jobq.NewJob("k", "x" * 5_000) for _ in range(300)])
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (500_000, before[1]))
+    try:
+        with pytest.raises(jobq.StoreFull) as caught:
+            jobs.backup(target)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+    assert str(target.parent) in caught.value.path
+    assert list(target.parent.iterdir()) == []
+    assert jobs.enqueue("k").created
+
+
+def test_backup_goes_without_hard_links(
+    jobs: jobq.JobQueue, target: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on file systems that have none: the name is taken by a rename, after a last look."""
+
+    def link(source: str, name: str) -> None:
+        raise PermissionError(errno.EPERM, "no links here")
+
+    monkeypatch.setattr("jobq.newfile.os.link", link)
+    with pytest.raises(jobq.BackupRefused):
+        jobs.backup(target, progress=lambda done, total: target.write_bytes(b"precious"))
+    assert target.read_bytes() == b"precious"
+
+    target.unlink()
+    jobs.backup(target)
+    jobq.open(target, create=False).close()
 
 
 @pytest.mark.parametrize("path", ["", "a\0b", 5, None])
