@@ -69,7 +69,9 @@ def test_a_worker_publishes_while_it_works(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("named", "said"),
     [
-        pytest.param("store:jobs", "store:jobs is no Outbox\nfix: In store these are: elsewhere, outbox.", id="no-outbox"),
+        pytest.param(
+            "store:jobs", "store:jobs is no Outbox\nfix: In store these are: elsewhere, outbox.", id="no-outbox"
+        ),
         pytest.param("store", "--outbox store: MODULE:ATTR is needed", id="no-attribute"),
         pytest.param("store:elsewhere", "one of them publishes into another file", id="another-file"),
     ],
