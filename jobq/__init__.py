@@ -32,13 +32,15 @@ _HOMES = {
     "jobq.model.entries": ("Entry",),
     "jobq.model.events": (
         "PRIVATE", "Event", "Gap", "HealthChanged", "JobProgressed", "JobStateChanged", "JobStuck",
-        "LogLine", "QueueStateChanged", "ScheduleFired", "ScheduleStateChanged", "TraceEntry",
+        "KindStateChanged", "LogLine", "QueueStateChanged", "ScheduleFired", "ScheduleStateChanged", "TraceEntry",
     ),
+    "jobq.model.explanation": ("Explanation", "Reason", "ReasonCode"),
     "jobq.model.finding": ("Finding",),
     "jobq.model.job": (
         "Actor", "FailureClass", "Job", "JobInfo", "JobState", "KindInfo", "LoggedChange", "Priority", "QueueInfo",
         "Requeued", "Run",
     ),
+    "jobq.model.label": ("LabelLayer",),
     "jobq.model.lease": ("Lease",),
     "jobq.model.payload": ("AttrsCodec", "Codec"),
     "jobq.model.pruning": ("Pruned",),

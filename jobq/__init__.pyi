@@ -65,12 +65,14 @@ from jobq.model.events import (
     JobProgressed,
     JobStateChanged,
     JobStuck,
+    KindStateChanged,
     LogLine,
     QueueStateChanged,
     ScheduleFired,
     ScheduleStateChanged,
     TraceEntry,
 )
+from jobq.model.explanation import Explanation, Reason, ReasonCode
 from jobq.model.finding import Finding
 from jobq.model.job import (
     Actor,
@@ -85,6 +87,7 @@ from jobq.model.job import (
     Requeued,
     Run,
 )
+from jobq.model.label import LabelLayer
 from jobq.model.lease import Lease
 from jobq.model.payload import AttrsCodec, Codec
 from jobq.model.pruning import Pruned
@@ -132,6 +135,7 @@ __all__ = [
     "Enqueued",
     "Entry",
     "Event",
+    "Explanation",
     "FailureClass",
     "Finding",
     "ForeignHandle",
@@ -157,6 +161,8 @@ __all__ = [
     "JobqError",
     "KindInfo",
     "KindNotAccepted",
+    "KindStateChanged",
+    "LabelLayer",
     "LaneTally",
     "Leader",
     "Lease",
@@ -184,6 +190,8 @@ __all__ = [
     "QueueInfo",
     "QueueNotFound",
     "QueueStateChanged",
+    "Reason",
+    "ReasonCode",
     "Requeued",
     "ResultError",
     "Retention",

@@ -78,6 +78,12 @@ def _event_ring_size(value: int) -> int:
     return whole("event_ring_size", value, least=0, most=1_000_000)
 
 
+def _self_heal(value: bool) -> bool:
+    if not isinstance(value, bool):
+        raise ConfigError("self_heal: true or false is needed")
+    return value
+
+
 def _limits(value: Mapping[str, int]) -> Mapping[str, int]:
     if not isinstance(value, Mapping):
         raise ConfigError("kind_limits: a mapping of kinds to numbers is needed")
@@ -166,6 +172,11 @@ class Config(Settings):
         default=RING_SIZE,
         converter=_event_ring_size,
         metadata=setting("newest events that are kept for streams that go on where a client left off", section="api"),
+    )
+    self_heal: bool = attrs.field(
+        default=False,
+        converter=_self_heal,
+        metadata=setting("whether runners requeue transient failures after 15 minutes, at most three times each"),
     )
     queues: Mapping[str, QueueConfig] = attrs.field(
         factory=dict,

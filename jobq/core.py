@@ -165,4 +165,5 @@ class Core:
             max_deferrals=handler.max_deferrals,
             cap=self.cap(handler.kind),
             retry=self.policy(handler.kind).to_json(),
+            intake=handler.intake,
         )

@@ -63,13 +63,17 @@ def draft_of(core: Core, item: NewJob) -> Draft:
         None if item.tenant_id is None else check_text(item.tenant_id, argument="tenant_id"),
         None if item.subject is None else check_text(item.subject, argument="subject"),
         None if item.meta is None else check_meta(item.meta, limit=limit),
+        queue_of_kind=item.queue is None,
     )
 
 
 def resolved(core: Core, draft: Draft, now: datetime) -> Draft:
     """Return a draft that leaves nothing open: what an insert at this instant would make of it."""
     timed = draft._replace(run_at=draft.run_at or shift(now, draft.delay, argument="delay"), delay=0.0)
-    if None not in (draft.queue, draft.priority, draft.max_attempts):
+    if draft.routable:
+        timed = timed._replace(queue=core.store.route(draft.subject or "", draft.kind) or draft.queue)
+    timed = timed._replace(queue_of_kind=False)
+    if None not in (timed.queue, timed.priority, timed.max_attempts):
         return timed
     row = core.store.declared(draft.kind)
     if row is None:

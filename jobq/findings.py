@@ -41,7 +41,7 @@ def _service(jobs: Core, alive: Sequence[RunnerRow], dead: Sequence[RunnerRow]) 
         "Start one: jobq work, or a Runner in your program.",
     )
     yield _unserved("queues", waiting - served, "Start a runner that names them in workers=.")
-    unknown = {kind.name for kind in kinds if not kind.retired} - handled
+    unknown = {kind.name for kind in kinds if not kind.retired and not kind.paused} - handled
     yield _unserved("kinds", unknown, "Start a runner in a process that registers their handlers.")
     retired = [kind.name for kind in kinds if kind.retired]
     yield judge(
@@ -50,11 +50,12 @@ def _service(jobs: Core, alive: Sequence[RunnerRow], dead: Sequence[RunnerRow]) 
         f"jobs are queued of {_named(retired)}" if retired else "none has jobs queued",
         "Start a runner in a process that retires them; it cancels these jobs.",
     )
-    paused = [queue.name for queue in queues if queue.paused and queue.queued]
+    paused = [f"queue {queue.name}" for queue in queues if queue.paused and queue.queued]
+    paused += [f"kind {kind.name}" for kind in kinds if kind.paused]
     yield judge(
         "pauses",
         bool(paused),
-        f"paused with jobs waiting: {_named(paused)}" if paused else "no paused queue has jobs",
+        f"paused with jobs waiting: {_named(paused)}" if paused else "nothing paused has jobs",
         "Resume them when their cause has passed.",
     )
 

@@ -28,9 +28,10 @@ class HandlerOptions(TypedDict, total=False):
 
     ``name`` is the kind, the function's name unless said otherwise. ``queue``, ``priority``, ``max_attempts`` and
     ``max_deferrals`` are the defaults of its jobs. ``concurrency`` caps its running jobs over all processes; ``gate``
-    names a gate of this process; ``timeout`` is the run budget. ``retry`` is its policy. ``dedupe_key`` derives a key
-    from the (typed) payload. ``payload`` and ``result`` name types where annotations do not; ``unknown`` ("refuse" or
-    "ignore") says what becomes of unknown fields; ``codec`` replaces the codec and with it ``unknown``.
+    names a gate of this process; ``timeout`` is the run budget. ``retry`` is its policy. ``intake`` says that a
+    retriage of a subject runs its jobs again. ``dedupe_key`` derives a key from the (typed) payload. ``payload`` and
+    ``result`` name types where annotations do not; ``unknown`` ("refuse" or "ignore") says what becomes of unknown
+    fields; ``codec`` replaces the codec and with it ``unknown``.
     """
 
     name: str | None
@@ -43,6 +44,7 @@ class HandlerOptions(TypedDict, total=False):
     retry: RetryPolicy | None
     dedupe_key: Callable[[Any], str | None] | None
     gate: str | None
+    intake: bool
     payload: Any
     result: Any
     unknown: str
@@ -85,6 +87,8 @@ class Handler(Generic[P, R]):
     retry: RetryPolicy | None = None
     dedupe_key: Callable[[Any], str | None] | None = None
     gate: str | None = None
+    #: Whether a retriage of a subject runs its jobs of this kind again.
+    intake: bool = False
     #: Whether its registration named the kind; else the function's name is the kind.
     named: bool = False
 
@@ -178,6 +182,7 @@ def make_handler(
     retry: RetryPolicy | None = None,
     dedupe_key: Callable[[Any], str | None] | None = None,
     gate: str | None = None,
+    intake: bool = False,
     payload: Any = None,
     result: Any = None,
     unknown: str = "refuse",
@@ -212,6 +217,7 @@ def make_handler(
         retry=_check_type(retry, RetryPolicy, "retry"),
         dedupe_key=_check_type(dedupe_key, Callable, "dedupe_key"),
         gate=None if gate is None else check_text(gate, argument="gate"),
+        intake=bool(_check_type(intake, bool, "intake")),
         named=name is not None,
     )
     functools.update_wrapper(handler, function)

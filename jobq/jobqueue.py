@@ -7,12 +7,15 @@ from typing import Any, ParamSpec, TypeVar, Unpack, overload
 from jobq.administration import Administration
 from jobq.copying import Copying
 from jobq.doctor import Doctor
+from jobq.explaining import Explaining
 from jobq.finishing import Finishing
 from jobq.gate import Gate
 from jobq.handler import Handler, HandlerOptions
 from jobq.handlers import Handlers
 from jobq.leasing import Leasing
+from jobq.mending import Mending
 from jobq.observing import Observing
+from jobq.pauses import Pausing
 from jobq.producing import Producing
 from jobq.pruning import Pruning
 from jobq.schedules import Schedules
@@ -21,7 +24,9 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class JobQueue(Finishing, Producing, Administration, Leasing, Observing, Pruning, Copying, Doctor):
+class JobQueue(
+    Finishing, Producing, Administration, Pausing, Mending, Leasing, Observing, Pruning, Copying, Explaining, Doctor
+):
     """One database and its verbs, as :func:`jobq.open` returns it; safe to use from any thread.
 
     It produces and administers; :class:`jobq.Runner` consumes. It starts no thread. It may be left open over a fork:

@@ -1,8 +1,10 @@
 """Looking at jobs, queues and kinds; nothing here writes or waits."""
 
-from jobq.arguments import check_id, check_int, check_key, check_kind, check_queue, check_text, check_word
+from jobq.arguments import check_id, check_int, check_kind, check_queue, check_text
 from jobq.core import Core
-from jobq.errors import JobNotFound
+from jobq.errors import ArgumentError, JobNotFound
+from jobq.filtering import filter_of
+from jobq.model.duration import Duration
 from jobq.model.job import Job, JobInfo, JobState, KindInfo, LoggedChange, QueueInfo, Run
 from jobq.store.base import Filter
 
@@ -32,26 +34,33 @@ class Lookups(Core):
         subject: str | None = None,
         dedupe_key: str | None = None,
         failure_reason: str | None = None,
+        older_than: Duration | None = None,
+        newer_than: Duration | None = None,
         before: int | None = None,
         limit: int | None = 50,
     ) -> list[JobInfo]:
         """Return the jobs that match all that is named, newest first, without payloads and results.
 
+        ``older_than`` and ``newer_than`` are about the time since a job ended, or since it was made where it has not.
         ``limit`` is taken as it is; None returns all. ``before`` is an id: only older jobs, which is the next page.
         Nothing that matches is an empty list.
         """
-        wanted = Filter(
-            state=None if state is None else check_word(state, JobState, argument="state"),
-            kind=None if kind is None else check_kind(kind),
-            queue=None if queue is None else check_queue(queue),
-            parent_id=None if parent_id is None else check_id(parent_id, argument="parent_id"),
-            tenant_id=None if tenant_id is None else check_text(tenant_id, argument="tenant_id"),
-            subject=None if subject is None else check_text(subject, argument="subject"),
-            dedupe_key=None if dedupe_key is None else check_key(dedupe_key),
-            failure_reason=None if failure_reason is None else check_text(failure_reason, argument="failure_reason"),
-            before=None if before is None else check_id(before, argument="before"),
-        )
-        return self.store.find(wanted, limit=None if limit is None else check_int(limit, argument="limit", least=0))
+        where = {
+            "state": state,
+            "kind": kind,
+            "queue": queue,
+            "parent_id": parent_id,
+            "tenant_id": tenant_id,
+            "subject": subject,
+            "dedupe_key": dedupe_key,
+            "failure_reason": failure_reason,
+            "older_than": older_than,
+            "newer_than": newer_than,
+            "before": before,
+            "limit": limit,
+        }
+        wanted, most = filter_of(where, now=self.clock.now())
+        return self.store.find(wanted, limit=most)
 
     def children(self, job_id: int) -> list[JobInfo]:
         """Return the parts of a job, oldest first: the jobs whose parent it is, without payloads and results.
@@ -97,10 +106,20 @@ class Lookups(Core):
             raise JobNotFound(job_id)
         return runs
 
-    def changes(self, job_id: int | None = None, *, limit: int = 50) -> list[LoggedChange]:
-        """Return what was done by hand to one job or to all, newest first; it outlives the jobs."""
-        wanted = None if job_id is None else check_id(job_id)
-        return self.store.changes(job_id=wanted, limit=check_int(limit, argument="limit", least=0))
+    def changes(
+        self, job_id: int | None = None, *, subject: str | None = None, limit: int = 50
+    ) -> list[LoggedChange]:
+        """Return what was done by hand, or by self-heal, to a job, a subject or to all, newest first.
+
+        It outlives the jobs.
+        """
+        if job_id is not None and subject is not None:
+            raise ArgumentError("subject", "name a job or a subject, not both")
+        return self.store.changes(
+            job_id=None if job_id is None else check_id(job_id),
+            subject=None if subject is None else check_text(subject, argument="subject"),
+            limit=check_int(limit, argument="limit", least=0),
+        )
 
     def queues(self, *, hidden: bool = False) -> list[QueueInfo]:
         """Return the queues by name, with how many of their jobs wait and run; with ``hidden`` the hidden ones too."""

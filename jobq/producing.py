@@ -129,7 +129,7 @@ class Producing(Waiting):
         self.register()
         (placed,) = self.store.enqueue((draft,))
         self.deliver()
-        fields = {"job_id": placed.id, "kind": draft.kind, "queue": draft.queue, "created": placed.created}
+        fields = {"job_id": placed.id, "kind": draft.kind, "queue": placed.queue, "created": placed.created}
         self.blocks.after_commit(partial(_tell, fields))
         return placed
 

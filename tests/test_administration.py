@@ -18,7 +18,6 @@ from jobq import (
     JobState,
     JobStateChanged,
     QueueNotFound,
-    QueueStateChanged,
     Requeued,
 )
 from jobq.testing import FakeClock
@@ -229,37 +228,6 @@ def test_reschedule_of_a_job_that_is_not_queued_is_false(jobs: JobQueue, state: 
     assert jobs.get(job_id) == before
 
 
-def test_pause_stops_claims_until_resume(jobs: JobQueue, clock: FakeClock) -> None:
-    """In every process: the row remembers who and why; the second time nothing changes."""
-    make(jobs, "queued")
-    told: list[QueueStateChanged] = []
-    jobs.bus.subscribe(QueueStateChanged, told.append)
-
-    assert jobs.pause("default", who="ada", why="token=abcdefgh12345678") is True
-    assert jobs.pause("default") is False
-    assert jobs.lease(worker="w") == []
-    (queue,) = jobs.queues()
-    assert (queue.paused, queue.paused_at, queue.paused_by, queue.queued) == (True, clock.now(), "ada", 1)
-    assert "abcdefgh" not in str(queue.paused_why)
-    assert jobs.resume("default") is True
-    assert jobs.resume("default") is False
-    assert len(jobs.lease(worker="w")) == 1
-    assert told == [
-        QueueStateChanged(queue="default", paused=True, at=clock.now()),
-        QueueStateChanged(queue="default", paused=False, at=clock.now()),
-    ]
-
-
-def test_pause_of_an_unknown_queue_is_refused(jobs: JobQueue) -> None:
-    """A mistyped name must not look like a success; one that a handler here names is known."""
-    jobs.job(name="send", queue="mail")(lambda payload: None)
-
-    for verb in (jobs.pause, jobs.resume):
-        with pytest.raises(QueueNotFound):
-            verb("main")
-    assert jobs.pause("mail") is True
-
-
 @pytest.mark.parametrize(
     "call",
     [
@@ -280,7 +248,6 @@ def test_pause_of_an_unknown_queue_is_refused(jobs: JobQueue) -> None:
         pytest.param(lambda jobs: jobs.find(limit=True), id="find limit bool"),
         pytest.param(lambda jobs: jobs.find(queue="No"), id="find queue"),
         pytest.param(lambda jobs: jobs.changes(limit=-1), id="changes limit"),
-        pytest.param(lambda jobs: jobs.pause("No way"), id="pause name"),
         pytest.param(lambda jobs: jobs.counts(kind=""), id="counts kind"),
     ],
 )

@@ -61,6 +61,7 @@ def test_config_is_frozen_and_owns_its_mappings() -> None:
         pytest.param("retention.changes", lambda: Config(retention={"changes": "soon"}), id="age no duration"),
         pytest.param("retention", lambda: Config(retention={"running": "1d"}), id="age of no final state"),
         pytest.param("retention", lambda: Config(retention="7d"), id="retention no mapping"),
+        pytest.param("self_heal", lambda: Config(self_heal=1), id="self_heal a number"),
         pytest.param("payload_max_bytes", lambda: Config(payload_max_bytes=1), id="payload limit"),
         pytest.param("result_max_bytes", lambda: Config(result_max_bytes="1M"), id="result limit"),
         pytest.param("durability", lambda: Config(durability="never"), id="durability"),

@@ -279,6 +279,11 @@ def test_every_failure_reason_of_its_own_is_listed(document: docutils.nodes.docu
     assert set(_first_column(document, "failure-reasons")) == set(given)
 
 
+def test_every_reason_of_an_explanation_is_listed(document: docutils.nodes.document) -> None:
+    """The table names each code, in the order of importance."""
+    assert _first_column(document, "explanations") == list(jobq.ReasonCode)
+
+
 def test_every_exit_code_is_listed(document: docutils.nodes.document) -> None:
     """The table names each exit code."""
     assert _first_column(document, "exit-codes") == [str(code.value) for code in Exit]

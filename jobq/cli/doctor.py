@@ -8,7 +8,7 @@ from jobq.cli.verbs import Verbs
 _DESCRIPTION = """\
 Look for what goes wrong in practice: the SQLite library and the file, handles of another SQLite library, the file
 system, permissions, the clock, the sizes of database and write-ahead log, queues and kinds with jobs that no live
-runner serves, paused queues, leases that ran out, queued jobs of retired kinds, schedules that cannot fire or are
+runner serves, pauses, leases that ran out, queued jobs of retired kinds, schedules that cannot fire or are
 overdue. Each finding says what to do. Nothing is changed. Exit code 1 when something is wrong."""
 
 

@@ -3,10 +3,10 @@
 import argparse
 from typing import Any
 
-from jobq.cli.options import Options, one_of, queue_name, whole_number
+from jobq.cli.choosing import add_filter, filter_of
+from jobq.cli.options import Options, whole_number
 from jobq.cli.verbs import Verbs
 
-_STATES = ("queued", "running", "succeeded", "failed", "cancelled")
 #: The columns of a list that fit where there is no terminal.
 _WIDE = ("prio", "attempts", "due or ended")
 _CODES = ("failure_reason", "reason")
@@ -25,15 +25,7 @@ def add_to(job: Verbs) -> None:
 
 
 def _fill_list(options: Options) -> None:
-    options.add("--state", metavar="STATE", type=one_of(*_STATES), help=f"one of {', '.join(_STATES)}")
-    options.add("--kind", metavar="KIND", help="only this kind")
-    options.add("--queue", metavar="QUEUE", type=queue_name, help="only this queue")
-    options.add("--parent", metavar="ID", type=whole_number, help="only parts of this job")
-    options.add("--tenant", metavar="TEXT", help="only this tenant")
-    options.add("--subject", metavar="TEXT", help="only this subject")
-    options.add("--dedupe-key", metavar="KEY", help="only this key; jobs that ended keep theirs for the record")
-    options.add("--reason", metavar="CODE", help="only this failure reason, such as timeout")
-    options.add("--before", metavar="ID", type=whole_number, help="only jobs with a lower id")
+    add_filter(options)
     options.add("--limit", metavar="N", type=whole_number, default=50, help="at most so many; 50 unless told")
 
 
@@ -50,18 +42,7 @@ def run_list(arguments: argparse.Namespace) -> int:
     from jobq.cli.target import open_target
 
     with open_target(arguments) as jobs:
-        found = jobs.find(
-            state=arguments.state,
-            kind=arguments.kind,
-            queue=arguments.queue,
-            parent_id=arguments.parent,
-            tenant_id=arguments.tenant,
-            subject=arguments.subject,
-            dedupe_key=arguments.dedupe_key,
-            failure_reason=arguments.reason,
-            before=arguments.before,
-            limit=arguments.limit,
-        )
+        found = jobs.find(**filter_of(arguments))
     if arguments.json:
         say_json(found)
     else:

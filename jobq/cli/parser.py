@@ -4,14 +4,18 @@ import argparse
 
 from jobq.cli import (
     backup,
+    changes,
     config,
     demo,
     doctor,
     enqueue,
+    explain,
     jobs,
     kinds,
     leases,
     listing,
+    many,
+    mending,
     prune,
     queues,
     schedules,
@@ -103,9 +107,12 @@ def build_parser() -> argparse.ArgumentParser:
     job = commands.noun("job", help="enqueue, look at and change jobs")
     enqueue.add_to(job)
     listing.add_to(job)
+    explain.add_to(job)
+    many.add_to(job)
+    mending.add_retriage_to(job)
     jobs.add_to(job)
     queues.add_to(commands.noun("queue", help="look at, pause and resume queues"))
-    kinds.add_to(commands.noun("kind", help="look at kinds and their retries"))
+    kinds.add_to(commands.noun("kind", help="look at, pause and resume kinds"))
     schedules.add_to(commands.noun("schedule", help="look at, add, pause and run schedules"))
     lease = commands.noun("lease", help="take jobs and end them, for a worker that can run commands")
     leases.add_to(lease)
@@ -113,6 +120,8 @@ def build_parser() -> argparse.ArgumentParser:
     trace.add_to(commands.noun("trace", help="read the trace"))
     config.add_to(commands.noun("config", help="check and print the configuration"))
     stats.add_to(commands)
+    changes.add_to(commands)
+    mending.add_heal_to(commands)
     watch.add_to(commands)
     prune.add_to(commands)
     backup.add_to(commands)

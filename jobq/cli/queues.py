@@ -3,6 +3,7 @@
 import argparse
 
 from jobq.cli.options import Options
+from jobq.cli.pausing import answer, who_and_why
 from jobq.cli.verbs import Verbs
 
 _PAUSE = """\
@@ -27,8 +28,7 @@ def _fill_name(options: Options) -> None:
 
 def _fill_pause(options: Options) -> None:
     _fill_name(options)
-    options.add("--who", metavar="NAME", help="who paused it; your login name unless told")
-    options.add("--why", metavar="TEXT", help="the reason, for those who find it paused")
+    who_and_why(options)
 
 
 def run_list(arguments: argparse.Namespace) -> int:
@@ -62,7 +62,7 @@ def run_pause(arguments: argparse.Namespace) -> int:
     who = login_name() if arguments.who is None else arguments.who
     with open_target(arguments) as jobs:
         changed = jobs.pause(arguments.queue, who=who, why=arguments.why)
-    return _answer(arguments, changed=changed, paused=True)
+    return answer(arguments, "queue", changed=changed, paused=True)
 
 
 def run_resume(arguments: argparse.Namespace) -> int:
@@ -71,18 +71,4 @@ def run_resume(arguments: argparse.Namespace) -> int:
 
     with open_target(arguments) as jobs:
         changed = jobs.resume(arguments.queue)
-    return _answer(arguments, changed=changed, paused=False)
-
-
-def _answer(arguments: argparse.Namespace, *, changed: bool, paused: bool) -> int:
-    from jobq.cli.exits import Exit  # start-up cost
-    from jobq.cli.output import say, say_json
-
-    state = "paused" if paused else "resumed"
-    if arguments.json:
-        say_json({"queue": arguments.queue, "paused": paused, "changed": changed})
-    elif changed:
-        say(f"queue {arguments.queue} {state}")
-    else:
-        say(f"queue {arguments.queue} {'was paused already' if paused else 'was not paused'}")
-    return Exit.DONE
+    return answer(arguments, "queue", changed=changed, paused=False)

@@ -4,6 +4,7 @@ import argparse
 from typing import Any
 
 from jobq.cli.options import Options, duration, json_value, moment, one_of, priority, queue_name, whole_number
+from jobq.cli.pausing import answer, who_and_why
 from jobq.cli.verbs import Verbs, no_options
 
 _ADD = """\
@@ -34,13 +35,12 @@ def add_to(schedule: Verbs) -> None:
 
 
 def _fill_name(options: Options) -> None:
-    options.positional("name", metavar="NAME", help="the schedule's name")
+    options.positional("schedule", metavar="NAME", help="the schedule's name")
 
 
 def _fill_pause(options: Options) -> None:
     _fill_name(options)
-    options.add("--who", metavar="NAME", help="who paused it; your login name unless told")
-    options.add("--why", metavar="TEXT", help="the reason, for those who find it paused")
+    who_and_why(options)
 
 
 def _fill_next(options: Options) -> None:
@@ -80,7 +80,7 @@ def run_list(arguments: argparse.Namespace) -> int:
     if arguments.json:
         say_json(found)
         return Exit.DONE
-    columns = ("schedule", "timing", "next slot", "last slot", "catch up", "jobs", "paused since", "by", "error")
+    columns = ("schedule", "timing", "next slot", "last slot", "catch up", "jobs", "paused since", "by", "why", "error")
     table(columns, map(_row, found), none="no schedule yet")
     return Exit.DONE
 
@@ -92,7 +92,8 @@ def _row(one: Any) -> tuple[object, ...]:
     zone = "" if one.tz == "UTC" or one.cron is None else f" {one.tz}"
     kinds = " ".join(dict.fromkeys(entry.kind for entry in one.entries))
     when = (one.next_run, one.last_slot)
-    return (one.name, f"{timing}{zone}", *when, one.catch_up, kinds, one.paused_at, one.paused_by, one.error)
+    pause = (one.paused_at, one.paused_by, one.paused_why)
+    return (one.name, f"{timing}{zone}", *when, one.catch_up, kinds, *pause, one.error)
 
 
 def run_add(arguments: argparse.Namespace) -> int:
@@ -109,7 +110,7 @@ def run_add(arguments: argparse.Namespace) -> int:
 
     def store(jobs: Any) -> Any:
         jobs.schedules.leave_declared()
-        return jobs.schedules.add(arguments.name, **_by_a_user(options))
+        return jobs.schedules.add(arguments.schedule, **_by_a_user(options))
 
     with open_target(arguments, create=True, rehearse=store) as jobs:
         stored = store(jobs)
@@ -142,12 +143,12 @@ def run_remove(arguments: argparse.Namespace) -> int:
 
     with open_target(arguments) as jobs:
         jobs.schedules.leave_declared()
-        if not jobs.schedules.remove(arguments.name):
-            raise ScheduleNotFound(arguments.name, known=tuple(one.name for one in jobs.store.schedules()))
+        if not jobs.schedules.remove(arguments.schedule):
+            raise ScheduleNotFound(arguments.schedule, known=tuple(one.name for one in jobs.store.schedules()))
     if arguments.json:
-        say_json({"schedule": arguments.name, "removed": True})
+        say_json({"schedule": arguments.schedule, "removed": True})
     else:
-        say(f"schedule {arguments.name} removed")
+        say(f"schedule {arguments.schedule} removed")
     return Exit.DONE
 
 
@@ -157,9 +158,9 @@ def run_pause(arguments: argparse.Namespace) -> int:
 
     with open_target(arguments) as jobs:
         who = login_name() if arguments.who is None else arguments.who
-        jobs.schedules.leave_declared(arguments.name)
-        changed = jobs.schedules.pause(arguments.name, who=who, why=arguments.why)
-    return _answer(arguments, changed=changed, paused=True)
+        jobs.schedules.leave_declared(arguments.schedule)
+        changed = jobs.schedules.pause(arguments.schedule, who=who, why=arguments.why)
+    return answer(arguments, "schedule", changed=changed, paused=True)
 
 
 def run_resume(arguments: argparse.Namespace) -> int:
@@ -167,9 +168,9 @@ def run_resume(arguments: argparse.Namespace) -> int:
     from jobq.cli.target import open_target  # start-up cost
 
     with open_target(arguments) as jobs:
-        jobs.schedules.leave_declared(arguments.name)
-        changed = jobs.schedules.resume(arguments.name)
-    return _answer(arguments, changed=changed, paused=False)
+        jobs.schedules.leave_declared(arguments.schedule)
+        changed = jobs.schedules.resume(arguments.schedule)
+    return answer(arguments, "schedule", changed=changed, paused=False)
 
 
 def run_run(arguments: argparse.Namespace) -> int:
@@ -179,8 +180,8 @@ def run_run(arguments: argparse.Namespace) -> int:
     from jobq.cli.target import open_target
 
     with open_target(arguments) as jobs:
-        jobs.schedules.leave_declared(arguments.name)
-        made = jobs.schedules.run_now(arguments.name, **_USER)
+        jobs.schedules.leave_declared(arguments.schedule)
+        made = jobs.schedules.run_now(arguments.schedule, **_USER)
     if arguments.json:
         say_json(made)
         return Exit.DONE
@@ -200,9 +201,9 @@ def run_next(arguments: argparse.Namespace) -> int:
     with open_target(arguments) as jobs:
         known = {one.name: one for one in jobs.store.schedules()}
         now = jobs.clock.now()
-    if arguments.name not in known:
-        raise ScheduleNotFound(arguments.name, known=tuple(known))
-    found, count = known[arguments.name], arguments.number or arguments.count or 5
+    if arguments.schedule not in known:
+        raise ScheduleNotFound(arguments.schedule, known=tuple(known))
+    found, count = known[arguments.schedule], arguments.number or arguments.count or 5
     zone = load_zone(found.tz)
     slots = [(slot, slot.astimezone(zone)) for slot in found.slots(count, after=now)]
     if arguments.json:
@@ -210,18 +211,4 @@ def run_next(arguments: argparse.Namespace) -> int:
         return Exit.DONE
     rows = ((utc, f"{own:%a %Y-%m-%d %H:%M:%S %z}") for utc, own in slots)
     table(("utc", found.tz), rows, none="the calendar ends before the next slot")
-    return Exit.DONE
-
-
-def _answer(arguments: argparse.Namespace, *, changed: bool, paused: bool) -> int:
-    from jobq.cli.exits import Exit  # start-up cost
-    from jobq.cli.output import say, say_json
-
-    state = "paused" if paused else "resumed"
-    if arguments.json:
-        say_json({"schedule": arguments.name, "paused": paused, "changed": changed})
-    elif changed:
-        say(f"schedule {arguments.name} {state}")
-    else:
-        say(f"schedule {arguments.name} {'was paused already' if paused else 'was not paused'}")
     return Exit.DONE

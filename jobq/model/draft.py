@@ -30,6 +30,13 @@ class Draft(NamedTuple):
     schedule: str | None = None
     slot: datetime | None = None
     catch_up: bool = False
+    #: Whether the queue is only that of the kind's handler, so that the subject's label may name another.
+    queue_of_kind: bool = False
+
+    @property
+    def routable(self) -> bool:
+        """Whether the label of its subject says where it goes, because its enqueue named no queue."""
+        return self.subject is not None and (self.queue is None or self.queue_of_kind)
 
     def filled(self, queue: str, priority: int, max_attempts: int, max_deferrals: int | None) -> "Draft":
         """Return it with what it leaves open as the kind says."""

@@ -154,6 +154,15 @@ class QueueStateChanged(Event):
 
 
 @attrs.frozen(kw_only=True)
+class KindStateChanged(Event):
+    """A kind was paused or resumed."""
+
+    kind: str
+    paused: bool
+    at: datetime
+
+
+@attrs.frozen(kw_only=True)
 class ScheduleStateChanged(Event):
     """A schedule was paused or resumed."""
 

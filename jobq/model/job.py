@@ -130,13 +130,14 @@ class Run:
 
 @attrs.frozen(kw_only=True)
 class LoggedChange:
-    """One line of the change log: what somebody did to a job by hand."""
+    """One line of the change log: what somebody, or self-heal, did to a job, or to a subject as a whole."""
 
     id: int
     at: datetime
     actor: Actor
     what: str
-    job_id: int
+    job_id: int | None
+    subject: str | None
     before: Mapping[str, JSON]
     after: Mapping[str, JSON]
 
@@ -172,7 +173,7 @@ class QueueInfo:
 
 @attrs.frozen(kw_only=True)
 class KindInfo:
-    """A kind that was registered or enqueued: its defaults, its cap, and how many of its jobs wait and run.
+    """A kind that was registered or enqueued: its defaults, its cap, its pause, and how many of its jobs wait and run.
 
     A field is None where no registration named it.
     """
@@ -185,5 +186,15 @@ class KindInfo:
     cap: int | None
     retry: Mapping[str, JSON] | None
     retired: bool
+    paused_at: datetime | None
+    paused_by: str | None
+    paused_why: str | None
+    #: Whether a retriage runs its jobs again.
+    intake: bool
     queued: int
     running: int
+
+    @property
+    def paused(self) -> bool:
+        """Whether no job of this kind is claimed."""
+        return self.paused_at is not None

@@ -26,15 +26,18 @@ VERSION = 1
 
 _FIX = "Mend the row of jobq_outbox, or delete it; a row of a newer jobq waits until the relay is upgraded."
 
+#: What an enqueue has made something else of before it is staged: the time and the queue.
+_RESOLVED = frozenset({"delay", "queue_of_kind"})
+
 _encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 def write(draft: Draft) -> str:
-    """Return the text of a draft, which leaves out what it leaves open; ``delay`` was turned into ``run_at`` before."""
+    """Return the text of a draft, which leaves out what it leaves open."""
     fields = {
         name: value.isoformat() if isinstance(value, datetime) else value
         for name, value in draft._asdict().items()
-        if value is not None and value is not False and name != "delay"
+        if value is not None and value is not False and name not in _RESOLVED
     }
     return _encoder.encode({"v": VERSION, **fields})
 

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from jobq.errors import JobqError
 from jobq.jobqueue import JobQueue
 from jobq.log import get_logger
-from jobq.model.events import QueueStateChanged
+from jobq.model.events import KindStateChanged, QueueStateChanged
 from jobq.outbox.relay import Relay
 from jobq.runtime.heartbeat import Heartbeat
 from jobq.runtime.herald import Herald
@@ -103,6 +103,7 @@ class Crew:
         self._unsubscribe = [
             bus.watch(self._watch.on_change),
             bus.subscribe(QueueStateChanged, self._on_queue).close,
+            bus.subscribe(KindStateChanged, self._on_kind).close,
             *(gate.on_release(self._wake_all) for gate in gates),
         ]
         for service in self._services:
@@ -159,7 +160,13 @@ class Crew:
 
     def _on_queue(self, event: QueueStateChanged) -> None:
         if event.paused:
-            self._overseer.recall(event.queue)
+            self._overseer.recall(queue=event.queue)
+        else:
+            self._wake_all()
+
+    def _on_kind(self, event: KindStateChanged) -> None:
+        if event.paused:
+            self._overseer.recall(kind=event.kind)
         else:
             self._wake_all()
 

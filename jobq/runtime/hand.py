@@ -1,7 +1,8 @@
 """A hand: the jobs that one worker thread has claimed, from the claim to the settle.
 
 The thread takes one job after the other; other threads may take the rest away at any moment (the handler takes too
-long, the queue is paused, the runner stops). The hand's lock decides who gets what, so that each job is settled once.
+long, the queue or a kind is paused, the runner stops). The hand's lock decides who gets what, so that each job is
+settled once.
 """
 
 import threading
@@ -71,6 +72,10 @@ class Hand:
     def queue(self) -> str:
         """The queue that the jobs were claimed from."""
         return self.claims[0].queue
+
+    def holds(self, kind: str) -> bool:
+        """Whether one of its jobs is of this kind."""
+        return any(claim.kind == kind for claim in self.claims)
 
     @property
     def unstarted(self) -> int:

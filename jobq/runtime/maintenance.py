@@ -15,10 +15,12 @@ logger = get_logger(__name__)
 
 #: Seconds between ticks, between two checkpoints, and between two looks for what the retention lets go.
 EVERY, CHECKPOINT_EVERY, SWEEP_EVERY = 1.0, 30.0, 60.0
+#: Seconds between two looks for what may heal.
+HEAL_EVERY = 60.0
 
 
 class Maintenance(Service):
-    """Watches the clocks, takes back expired leases, removes old jobs, keeps the files small.
+    """Watches the clocks, takes back expired leases, heals and removes jobs, keeps the files small.
 
     And it writes what runs have told of themselves, and reports a transaction that somebody has left open.
     """
@@ -42,6 +44,7 @@ class Maintenance(Service):
         self._guard = guard
         self._lines = lines
         self._checkpoint_at = jobs.clock.monotonic() + CHECKPOINT_EVERY
+        self._heal_at = jobs.clock.monotonic()
         self._sweep_at = jobs.clock.monotonic()
         self._sweep: Sweep | None = None
 
@@ -59,6 +62,9 @@ class Maintenance(Service):
             self._checkpoint_at = now + CHECKPOINT_EVERY
             self._jobs.store.checkpoint()
         # A clock that has just jumped says nothing of ages.
+        if self._jobs.config.self_heal and now >= self._heal_at and not self._guard.holding:
+            self._heal_at = now + HEAL_EVERY
+            self._jobs.self_heal()
         if self._sweep is None and now >= self._sweep_at and not self._guard.holding:
             self._sweep_at = now + SWEEP_EVERY
             self._sweep = self._jobs.sweep()

@@ -89,10 +89,10 @@ class Overseer(Service):
         self._budgets[job.claim.id, job.claim.token] = (job, deadline)
         self.stir(max(0.0, deadline - self.clock.monotonic()))
 
-    def recall(self, queue: str | None = None) -> None:
-        """Have the unstarted jobs of all hands released, or of those of one queue."""
+    def recall(self, *, queue: str | None = None, kind: str | None = None) -> None:
+        """Have the unstarted jobs of all hands released, or of those of one queue or with jobs of one kind."""
         for hand, _ in list(self._hands.values()):
-            if queue in (None, hand.queue):
+            if queue in (None, hand.queue) and (kind is None or hand.holds(kind)):
                 hand.recalled = True
         self.poke()
 

@@ -17,13 +17,15 @@ from typing import NamedTuple, Protocol
 
 from jobq.model.draft import Draft as Draft
 from jobq.model.effects import Verdict
-from jobq.model.job import JSON, Actor, Job, JobInfo, JobState, KindInfo, LoggedChange, QueueInfo, Requeued, Run
+from jobq.model.filter import Filter as Filter
+from jobq.model.job import JSON, Job, JobInfo, JobState, KindInfo, QueueInfo, Run
 from jobq.model.lease import Beat, Claim, ClaimRequest, Settled, Settlement
 from jobq.model.runner import Outlook as Outlook
 from jobq.model.runner import RunnerRow as RunnerRow
 from jobq.store.counting import CountingStore
 from jobq.store.hosting import HostStore
 from jobq.store.lines import LineStore
+from jobq.store.operating import OperatingStore
 from jobq.store.publishing import PublishStore
 from jobq.store.scheduling import ScheduleStore
 from jobq.store.upkeep import UpkeepStore
@@ -47,6 +49,8 @@ class Placed(NamedTuple):
     id: int
     created: bool
     load: Callable[[], Job]
+    #: The queue that the draft was for, its subject's label considered.
+    queue: str | None
 
 
 class KindRow(NamedTuple):
@@ -59,6 +63,8 @@ class KindRow(NamedTuple):
     max_deferrals: int | None
     cap: int | None
     retry: Mapping[str, JSON]
+    #: Whether a retriage runs its jobs again.
+    intake: bool = False
 
 
 class QueueRow(NamedTuple):
@@ -71,21 +77,9 @@ class QueueRow(NamedTuple):
     kinds: tuple[str, ...] | None = None
 
 
-class Filter(NamedTuple):
-    """What a listing looks for; a field that is None does not narrow it."""
-
-    state: JobState | None = None
-    kind: str | None = None
-    queue: str | None = None
-    parent_id: int | None = None
-    tenant_id: str | None = None
-    subject: str | None = None
-    dedupe_key: str | None = None
-    failure_reason: str | None = None
-    before: int | None = None  #: Only ids below this one: the next page.
-
-
-class Store(ScheduleStore, HostStore, UpkeepStore, CountingStore, PublishStore, LineStore, Protocol):
+class Store(
+    OperatingStore, ScheduleStore, HostStore, UpkeepStore, CountingStore, PublishStore, LineStore, Protocol
+):
     """The verbs. Every implementation passes ``tests/store``."""
 
     def register(self, kinds: Sequence[KindRow], queues: Sequence[QueueRow], retired: Sequence[str]) -> None:
@@ -99,6 +93,7 @@ class Store(ScheduleStore, HostStore, UpkeepStore, CountingStore, PublishStore, 
 
         A draft whose dedupe key is held by a queued or running job of the same kind answers with that job, also when
         the holder stands earlier in the same call. Answers come in the order of the drafts. Queues are made as named.
+        A draft whose enqueue named no queue goes where the label ``queue`` of its subject says.
 
         Raises:
             DedupeConflict: the key is held by a job of another kind.
@@ -111,9 +106,9 @@ class Store(ScheduleStore, HostStore, UpkeepStore, CountingStore, PublishStore, 
         """Take back expired leases, then take the best claimable jobs, each under a new token.
 
         Order among claimable jobs is exactly priority descending, run_at ascending, id ascending. Passed over without
-        cost: paused queues, retired kinds, kinds at their cap, gated kinds without a permit, future jobs, and kinds
-        that the request does not name. A job without attempts left becomes failed and harms nothing else. The work
-        grows with the number of lanes (queue, kind, priority), never with the number of rows in them.
+        cost: paused queues and kinds, retired kinds, kinds at their cap, gated kinds without a permit, future jobs, and
+        kinds that the request does not name. A job without attempts left becomes failed and harms nothing else. The
+        work grows with the number of lanes (queue, kind, priority), never with the number of rows in them.
         """
 
     def settle(self, settlements: Sequence[Settlement], *, durable: bool) -> list[Settled]:
@@ -155,22 +150,18 @@ class Store(ScheduleStore, HostStore, UpkeepStore, CountingStore, PublishStore, 
         """
 
     def cancel(
-        self, ids: Sequence[int], *, children: bool = False, dry_run: bool = False
+        self,
+        ids: Sequence[int],
+        *,
+        wanted: Filter | None = None,
+        children: bool = False,
+        dry_run: bool = False,
     ) -> dict[int, Verdict | None]:
-        """Cancel queued jobs, record the request for running ones; a dry run answers the same and writes nothing.
+        """Cancel queued jobs, record the request for running ones; a dry run answers the same, on a reader.
 
-        The answer maps each id to CANCELLED, REQUESTED, or None for a terminal job; an unknown id is left out. With
-        ``children`` every queued and running job below them follows, below terminal ones too, in the same transaction.
-        """
-
-    def requeue(self, ids: Sequence[int], *, queue: str | None, actor: Actor, dry_run: bool) -> Requeued:
-        """Let failed, cancelled and queued jobs run again from the start, perhaps in another queue.
-
-        Running and succeeded jobs, unknown ids, and jobs whose dedupe key a newer job holds are refused, each with
-        its reason; the others go on. Each writes a line of the change log.
-
-        Raises:
-            QueueNotFound: ``queue`` does not exist.
+        The answer maps each id to CANCELLED, REQUESTED, or None for a terminal job; an unknown id is left out, and so
+        is one that does not fit ``wanted``. With ``children`` every queued and running job below them follows, below
+        terminal ones too, in the same transaction.
         """
 
     def reschedule(self, job_id: int, *, run_at: datetime | None, delay: float | None, priority: int | None) -> bool:
@@ -183,20 +174,6 @@ class Store(ScheduleStore, HostStore, UpkeepStore, CountingStore, PublishStore, 
     def retire(self, kinds: Sequence[str]) -> int:
         """Cancel every queued job of these kinds (reason ``retired_kind``) and return how many."""
 
-    def pause(self, queue: str, *, who: str | None, why: str | None) -> bool:
-        """Stop claims from a queue; return False when it was paused already.
-
-        Raises:
-            QueueNotFound: no such queue.
-        """
-
-    def resume(self, queue: str) -> bool:
-        """Let claims from a queue go on; return False when it was not paused.
-
-        Raises:
-            QueueNotFound: no such queue.
-        """
-
     def get(self, ids: Sequence[int]) -> dict[int, Job]:
         """Return the jobs with these ids; unknown ones are left out."""
 
@@ -206,6 +183,9 @@ class Store(ScheduleStore, HostStore, UpkeepStore, CountingStore, PublishStore, 
     def find(self, wanted: Filter, *, limit: int | None) -> list[JobInfo]:
         """Return matching jobs, newest first, without loading payloads or results."""
 
+    def matching(self, wanted: Filter, *, limit: int | None) -> list[int]:
+        """Return the ids of the newest matching jobs, oldest first."""
+
     def count(self, wanted: Filter) -> dict[JobState, int]:
         """Count matching jobs by state; every state is a key."""
 
@@ -214,9 +194,6 @@ class Store(ScheduleStore, HostStore, UpkeepStore, CountingStore, PublishStore, 
 
     def history(self, job_id: int) -> list[Run]:
         """Return the counted runs of a job that did not succeed, oldest first."""
-
-    def changes(self, *, job_id: int | None, limit: int) -> list[LoggedChange]:
-        """Return lines of the change log, newest first."""
 
     def queues(self) -> list[QueueInfo]:
         """Return every queue by name."""

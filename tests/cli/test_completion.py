@@ -32,7 +32,7 @@ def test_bash_completes_verbs_and_options(cli: Cli, tmp_path: Path) -> None:
         command = ["bash", "--norc", "-c", TAB, "bash", *words]
         return set(subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path).stdout.split())
 
-    assert tab("jobq", "job", "re") == {"requeue", "reschedule"}
+    assert tab("jobq", "job", "re") == {"requeue", "reschedule", "retriage"}
     assert {"--burst", "--max-jobs"} <= tab("jobq", "work", "--")
 
 

@@ -32,7 +32,8 @@ def test_escape_leaves_letters_and_shows_what_does_not_print(text: str, shown: s
 def test_plain_makes_json_of_values() -> None:
     """Times become ISO text and attrs values objects."""
     at = datetime(2024, 1, 1, tzinfo=UTC)
-    change = LoggedChange(id=1, at=at, actor="user", what="requeued", job_id=7, before={}, after={"n": (1, 2)})
+    change = LoggedChange(id=1, at=at, actor="user", what="requeued", job_id=7, subject=None,
+                          before={}, after={"n": (1, 2)})  # fmt: skip
 
     assert output.plain([change])[0] == {
         "id": 1,
@@ -40,6 +41,7 @@ def test_plain_makes_json_of_values() -> None:
         "actor": "user",
         "what": "requeued",
         "job_id": 7,
+        "subject": None,
         "before": {},
         "after": {"n": [1, 2]},
     }

@@ -21,6 +21,24 @@ def test_pause_and_resume_say_what_changed(cli: Cli, jobs: jobq.JobQueue) -> Non
     assert resumed.json == {"queue": "default", "paused": False, "changed": True}
 
 
+def test_pause_and_resume_of_a_kind_say_what_changed(cli: Cli, jobs: jobq.JobQueue) -> None:
+    """As for a queue; the list shows it, and an unknown kind is not found."""
+    jobs.enqueue("mail")
+    first = cli("kind", "pause", "mail", "--who", "ada", "--why", "bad deploy", "--db", jobs.path)
+    second = cli("kind", "pause", "mail", "--db", jobs.path)
+    listed = cli("kind", "list", "--db", jobs.path)
+    counted = cli("kind", "list", "--db", jobs.path, "--json")
+    resumed = cli("kind", "resume", "mail", "--db", jobs.path, "--json")
+    unknown = cli("kind", "pause", "nope", "--db", jobs.path)
+
+    assert (first.code, first.out) == (0, "kind mail paused\n")
+    assert (second.code, second.out) == (0, "kind mail was paused already\n")
+    assert "ada  bad deploy" in listed.out
+    assert [kind["paused"] for kind in counted.json] == [True]
+    assert resumed.json == {"kind": "mail", "paused": False, "changed": True}
+    assert unknown.code == 3
+
+
 def test_queue_list_counts_what_waits(cli: Cli, jobs: jobq.JobQueue) -> None:
     """Queues come with what waits and runs in them."""
     jobs.enqueue("mail", queue="post")

@@ -113,6 +113,23 @@ def test_every_option_is_resolved_when_it_is_staged(
     assert (other.tenant_id, other.subject, other.run_at) == ("t", "s", begun)
 
 
+def test_the_label_of_a_subject_is_resolved_when_it_is_staged(
+    host: Any, outbox: jobq.Outbox, jobs: jobq.JobQueue
+) -> None:
+    """With a handler here or without one; a queue that the enqueue names stands."""
+    jobs.job(name="mail", queue="post")(lambda payload: None)
+    jobs.labels.set("order:7", "queue", "rush")
+    with staging(outbox, host):
+        for kind in ("mail", "unheard"):
+            jobs.enqueue(kind, subject="order:7")
+        jobs.enqueue("mail", subject="order:7", queue="desk")
+        jobs.enqueue("mail", subject="order:8")
+    jobs.labels.set("order:7", "queue", "late")
+    outbox.relay.tick()
+
+    assert [job.queue for job in reversed(jobs.find())] == ["rush", "rush", "desk", "post"]
+
+
 def test_a_kind_known_by_its_row_alone_is_resolved_too(
     host: Any, outbox: jobq.Outbox, jobs: jobq.JobQueue, open_again: Callable[..., jobq.JobQueue]
 ) -> None:

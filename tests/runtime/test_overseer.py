@@ -65,11 +65,25 @@ def test_a_hand_is_recalled_by_a_pause_of_its_queue(jobs: jobq.JobQueue, parts: 
     jobs.job(name="note")(lambda payload: None)
     jobs.enqueue("note")
     take(jobs, parts, 1)
-    parts.overseer.recall("other")
+    parts.overseer.recall(queue="other")
     parts.overseer.tick()
     assert states(jobs) == [("running", 1)]
 
-    parts.overseer.recall("default")
+    parts.overseer.recall(queue="default")
+    parts.overseer.tick()
+    assert states(jobs) == [("queued", 0)]
+
+
+def test_a_hand_is_recalled_by_a_pause_of_a_kind_in_it(jobs: jobq.JobQueue, parts: Parts) -> None:
+    """The unstarted jobs go back at once; hands without a job of that kind stay."""
+    jobs.job(name="note")(lambda payload: None)
+    jobs.enqueue("note")
+    take(jobs, parts, 1)
+    parts.overseer.recall(kind="other")
+    parts.overseer.tick()
+    assert states(jobs) == [("running", 1)]
+
+    parts.overseer.recall(kind="note")
     parts.overseer.tick()
     assert states(jobs) == [("queued", 0)]
 

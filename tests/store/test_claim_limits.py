@@ -2,6 +2,7 @@
 
 import pytest
 
+from jobq.errors import UnknownKind
 from jobq.model.effects import Verdict
 from jobq.model.job import JobState
 from jobq.model.outcome import Failed, Postponed, Released, Succeeded
@@ -197,3 +198,41 @@ def test_a_look_tells_of_expired_leases(bench: Workbench) -> None:
     assert bench.store.look(request()) == (frozenset(), True, None)
     bench.settle(claim, Postponed(until=bench.after(5)))
     assert bench.store.look(request()) == (frozenset(), False, bench.after(5))
+
+
+def test_a_paused_kind_is_claimed_in_no_process_and_no_queue(bench: Workbench, elsewhere: Workbench) -> None:
+    """At once, also where it is asked for by name; what runs goes on; the pause remembers who and why."""
+    running = bench.start("a")
+    waiting = bench.enqueue("a", priority=1000), bench.enqueue("a", queue="mail", priority=999)
+    other = bench.enqueue("b", priority=-1000)
+    assert bench.store.pause_kind("a", who="ada", why="bad deploy") is True
+    assert bench.store.pause_kind("a", who="bob", why="me too") is False
+    assert elsewhere.claim("w", "w", kinds=("a",)) == []
+    assert elsewhere.store.look(request(kinds=("a",))).ready == frozenset()
+    assert ids(elsewhere.claim("w", "w", "w")) == [other]
+    assert elsewhere.settle(running, Succeeded()) is Verdict.SUCCEEDED
+    (info,) = elsewhere.store.kinds(["a"])
+    assert (info.paused, info.paused_at, info.paused_by, info.paused_why) == (True, bench.now, "ada", "bad deploy")
+    assert elsewhere.store.resume_kind("a") is True
+    assert elsewhere.store.resume_kind("a") is False
+    assert ids(bench.claim("w", "w")) == list(waiting)
+
+
+def test_a_pause_of_a_kind_outlives_registering_it_anew(bench: Workbench) -> None:
+    """Each deploy registers the kinds; what somebody paused stays paused."""
+    bench.register("a")
+    bench.store.pause_kind("a", who=None, why=None)
+    bench.register("a", queue="mail", cap=2)
+    bench.enqueue("a")
+    assert bench.claim() == []
+    assert bench.store.kinds(["a"])[0].paused
+
+
+def test_pausing_an_unknown_kind_is_refused(bench: Workbench) -> None:
+    """A mistyped name must not look like a success; one that was only enqueued is known."""
+    bench.enqueue("a")
+    with pytest.raises(UnknownKind):
+        bench.store.pause_kind("b", who=None, why=None)
+    with pytest.raises(UnknownKind):
+        bench.store.resume_kind("b")
+    assert bench.store.pause_kind("a", who=None, why=None) is True

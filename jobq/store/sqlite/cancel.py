@@ -1,15 +1,16 @@
 """Cancel queued jobs, ask running ones to stop."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
 import apsw
 
-from jobq.model.effects import Moment, Verdict
+from jobq.model.effects import Decision, Facts, Moment, Verdict
 from jobq.model.events import Change
 from jobq.model.state_machine import Trigger, decide
-from jobq.store.sqlite import family, rows, settle
+from jobq.store.base import Filter
+from jobq.store.sqlite import family, lookup, rows, settle
 
 # The primary key. The first request stands.
 REQUEST = """
@@ -35,26 +36,37 @@ def cancel(
     now: datetime,
     reason: str | None = None,
     children: bool = False,
-    dry_run: bool = False,
 ) -> dict[int, Verdict | None]:
-    """Cancel each job or record the request; None for one that has ended. A dry run only says what would happen.
+    """Cancel each job or record the request; None for one that has ended.
 
     With ``children`` also everything below them that has not ended.
     """
     verdicts: dict[int, Verdict | None] = {}
-    for job_id in family.with_unfinished(conn, ids) if children else ids:
-        found = settle.read(conn, job_id)
-        if found is None:
-            continue
-        subject, facts = found
-        decision = decide(facts, Trigger.CANCEL, Moment(now, reason=reason))
-        if decision is not None and not dry_run:
+    for subject, facts, decision in _decisions(conn, ids, Moment(now, reason=reason), children=children):
+        if decision is not None:
             if decision.state.terminal:
                 settle.write(conn, changes, subject, facts, decision, now=now)
             else:
-                conn.execute(REQUEST, (rows.to_ms(now), job_id))
-        verdicts[job_id] = None if decision is None else decision.verdict
+                conn.execute(REQUEST, (rows.to_ms(now), subject.id))
+        verdicts[subject.id] = None if decision is None else decision.verdict
     return verdicts
+
+
+def rehearse(
+    conn: apsw.Connection, ids: Sequence[int], *, wanted: Filter | None, children: bool, now: datetime
+) -> dict[int, Verdict | None]:
+    """Say what a cancel would answer."""
+    decisions = _decisions(conn, lookup.still(conn, wanted, ids), Moment(now), children=children)
+    return {subject.id: None if decision is None else decision.verdict for subject, _, decision in decisions}
+
+
+def _decisions(
+    conn: apsw.Connection, ids: Sequence[int], moment: Moment, *, children: bool
+) -> Iterator[tuple[settle.Subject, Facts, Decision | None]]:
+    for job_id in family.with_unfinished(conn, ids) if children else ids:
+        found = settle.read(conn, job_id)
+        if found is not None:
+            yield *found, decide(found[1], Trigger.CANCEL, moment)
 
 
 def retire(conn: apsw.Connection, changes: list[Change], kinds: Sequence[str], *, now: datetime) -> int:

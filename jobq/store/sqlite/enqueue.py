@@ -12,7 +12,7 @@ from jobq.errors import DedupeConflict, JobNotFound, RetiredKind
 from jobq.model.events import Change
 from jobq.model.job import DEFAULT_ATTEMPTS, DEFAULT_QUEUE, Job, JobState, Priority
 from jobq.store.base import Draft, Placed
-from jobq.store.sqlite import accepting, lookup, rows, texts
+from jobq.store.sqlite import accepting, labels, lookup, rows, texts
 
 # Primary keys of jobq_kind, jobq_queue and jobq_job.
 KIND = "SELECT retired, queue, priority, max_attempts, max_deferrals FROM jobq_kind WHERE name = ?"
@@ -57,7 +57,7 @@ def _introduce(conn: apsw.Connection, drafts: Sequence[Draft]) -> list[Draft]:
     """Fill in what the kinds say, note kinds and queues that are new; refuse kinds that are retired, or that
     their queue does not accept, and unknown parents."""
     says = {kind: _kind(conn, kind) for kind in {draft.kind for draft in drafts}}
-    filled = [draft.filled(*says[draft.kind]) for draft in drafts]
+    filled = [_routed(conn, draft).filled(*says[draft.kind]) for draft in drafts]
     for queue in {str(draft.queue) for draft in filled}:
         if not accepting.require(conn, queue, {draft.kind for draft in filled if draft.queue == queue}):
             conn.execute(ADD_QUEUE, (queue,))
@@ -78,6 +78,12 @@ def _kind(conn: apsw.Connection, kind: str) -> tuple[str, int, int, int | None]:
         raise RetiredKind(kind)
     priority = Priority.INGEST.value if priority is None else priority
     return queue or DEFAULT_QUEUE, priority, max_attempts or DEFAULT_ATTEMPTS, max_deferrals
+
+
+def _routed(conn: apsw.Connection, draft: Draft) -> Draft:
+    """Put a draft whose enqueue named no queue into that of its subject's label, if there is one."""
+    queue = labels.route(conn, draft.subject or "", draft.kind) if draft.routable else None
+    return draft if queue is None else draft._replace(queue=queue)
 
 
 def _insert_plain(
@@ -120,13 +126,13 @@ def _placed(
     run_at = now if at == now_ms else rows.from_ms(at)
     assert draft.queue is not None, "a draft is filled in before it is inserted"
     changes.append(Change(job_id, draft.kind, draft.queue, None, JobState.QUEUED, 0, run_at, now))
-    return Placed(job_id, True, partial(rows.job_of_draft, job_id, draft, at, now_ms))
+    return Placed(job_id, True, partial(rows.job_of_draft, job_id, draft, at, now_ms), draft.queue)
 
 
 def _held(conn: apsw.Connection, draft: Draft, job_id: int, kind: str) -> Placed:
     if kind != draft.kind:
         raise DedupeConflict(job_id, why=f"a job of kind {kind!r}, not {draft.kind!r}")
-    return Placed(job_id, False, partial(_readable, job_id, lookup.get(conn, [job_id])))
+    return Placed(job_id, False, partial(_readable, job_id, lookup.get(conn, [job_id])), draft.queue)
 
 
 def _readable(job_id: int, found: dict[int, Job]) -> Job:

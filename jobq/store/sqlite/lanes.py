@@ -15,7 +15,7 @@ from jobq.model.lease import ClaimRequest
 from jobq.store.base import Outlook
 from jobq.store.sqlite import rows
 
-KINDS = "SELECT name FROM jobq_kind WHERE retired = 0"
+KINDS = "SELECT name FROM jobq_kind WHERE retired = 0 AND paused_at IS NULL"
 QUEUES = "SELECT name FROM jobq_queue WHERE paused_at IS NULL"
 
 # kind: primary key of jobq_kind; running rows are counted in jobq_job_lease, and only for capped kinds.
@@ -30,7 +30,7 @@ kind (name, room) AS MATERIALIZED (
     FROM json_each(:kinds) AS asked
     LEFT JOIN jobq_kind AS row ON row.name = asked.value
     LEFT JOIN json_each(:limits) AS own ON own.key = asked.value
-    WHERE coalesce(row.retired, 0) = 0
+    WHERE coalesce(row.retired, 0) = 0 AND row.paused_at IS NULL
 ),
 lane (queue, kind, room, priority) AS (
     SELECT queue.name, kind.name, kind.room,
@@ -87,7 +87,7 @@ def look(conn: apsw.Connection, request: ClaimRequest, *, now: datetime) -> Outl
     """Say what a claim would find, from one snapshot."""
     now_ms = rows.to_ms(now)
     ready, due = set(), []
-    lanes: list[Any] = conn.execute(LOOK, _bindings(conn, request, now_ms)).fetchall()
+    lanes: list[Any] = conn.execute(LOOK, bindings(conn, request, now_ms)).fetchall()
     for queue, claimable, next_run in lanes:
         if claimable:
             ready.add(queue)
@@ -102,10 +102,11 @@ def look(conn: apsw.Connection, request: ClaimRequest, *, now: datetime) -> Outl
 
 def heads(conn: apsw.Connection, request: ClaimRequest, now_ms: int) -> list[Lane]:
     """Return every lane in which a job may start now."""
-    return [Lane._make(found) for found in conn.execute(HEADS, _bindings(conn, request, now_ms)).fetchall()]
+    return [Lane._make(found) for found in conn.execute(HEADS, bindings(conn, request, now_ms)).fetchall()]
 
 
-def _bindings(conn: apsw.Connection, request: ClaimRequest, now_ms: int) -> dict[str, Any]:
+def bindings(conn: apsw.Connection, request: ClaimRequest, now_ms: int) -> dict[str, Any]:
+    """Return the bindings of :data:`LANES`."""
     kinds, queues, gates = request.kinds, request.queues, request.gates
     if kinds is None:
         kinds = _names(conn, KINDS)

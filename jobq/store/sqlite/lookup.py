@@ -1,13 +1,14 @@
-"""Read jobs: by id, by filter, their counts, their run history and the change log."""
+"""Read jobs: by id, by filter, their counts and their run history."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import datetime
 from typing import Any, TypeVar
 
 import apsw
 
 from jobq.log import get_logger
-from jobq.model.job import Job, JobInfo, JobState, LoggedChange, Run
+from jobq.model.job import Job, JobInfo, JobState, Run
 from jobq.store.base import Filter
 from jobq.store.sqlite import rows, texts
 
@@ -24,6 +25,11 @@ FIND_PAGE = " ORDER BY id DESC LIMIT ?) ORDER BY id DESC"
 # The + keeps the planner from walking the whole table by id in search of the few rows that are in a state.
 FIND_PAGE_OF_STATE = " ORDER BY +id DESC LIMIT ?) ORDER BY id DESC"
 COUNT = "SELECT count(*) FROM jobq_job"
+MATCHING = "SELECT id FROM jobq_job"
+MATCHING_PAGE = " ORDER BY id DESC LIMIT ?"
+MATCHING_PAGE_OF_STATE = " ORDER BY +id DESC LIMIT ?"
+# The primary key, once for each id: CROSS JOIN keeps the planner from reading all that matches instead.
+STILL = "SELECT id FROM (SELECT value AS asked FROM json_each(?)) CROSS JOIN jobq_job ON id = asked WHERE "
 
 # jobq_job_lane, jobq_job_lease and jobq_job_ended are partial: a state is named by a literal so that they can serve.
 STATE_FRAGMENTS = {
@@ -41,6 +47,8 @@ FRAGMENTS = {
     "subject": "subject = ?",
     "dedupe_key": "dedupe_key = ?",
     "failure_reason": "failure_reason = ?",
+    "older_than": "coalesce(finished_at, created_at) <= ?",
+    "newer_than": "coalesce(finished_at, created_at) > ?",
     "before": "id < ?",
 }
 
@@ -54,16 +62,11 @@ HISTORY = """
 SELECT job_id, number, attempt, worker, started_at, ended_at, error, reason, class
 FROM jobq_run WHERE job_id = ? ORDER BY number
 """
-# The primary key of jobq_change, backwards; jobq_change_job.
-CHANGES = "SELECT id, at, actor, what, job_id, before, after FROM jobq_change ORDER BY id DESC LIMIT ?"
-CHANGES_OF = """
-SELECT id, at, actor, what, job_id, before, after FROM jobq_change WHERE job_id = ? ORDER BY id DESC LIMIT ?
-"""
 
 
 def get(conn: apsw.Connection, ids: Sequence[int]) -> dict[int, Job]:
     """Return the jobs with these ids; unknown and unreadable ones are left out."""
-    return {job.id: job for job in _readable(conn.execute(GET, (json.dumps(list(ids)),)), rows.job)}
+    return {job.id: job for job in readable(conn.execute(GET, (json.dumps(list(ids)),)), rows.job)}
 
 
 def states(conn: apsw.Connection, ids: Sequence[int]) -> dict[int, JobState]:
@@ -78,7 +81,26 @@ def find(conn: apsw.Connection, wanted: Filter, *, limit: int | None) -> list[Jo
     where, bindings = _where(wanted)
     page = FIND_PAGE if wanted.state is None else FIND_PAGE_OF_STATE
     cursor = conn.execute(FIND + where + page, (*bindings, -1 if limit is None else limit))
-    return list(_readable(cursor, rows.job_info))
+    return list(readable(cursor, rows.job_info))
+
+
+def matching(conn: apsw.Connection, wanted: Filter, *, limit: int | None) -> list[int]:
+    """Return the ids of the newest matching jobs, oldest first."""
+    where, bindings = _where(wanted)
+    page = MATCHING_PAGE if wanted.state is None else MATCHING_PAGE_OF_STATE
+    found: list[Any] = conn.execute(MATCHING + where + page, (*bindings, -1 if limit is None else limit)).fetchall()
+    return [job_id for (job_id,) in reversed(found)]
+
+
+def still(conn: apsw.Connection, wanted: Filter | None, ids: Iterable[int]) -> list[int]:
+    """Return those of the ids that still match, in their order; all where nothing is wanted of them."""
+    asked = list(ids)
+    if wanted is None:
+        return asked
+    fragments, bindings = _fragments(wanted)
+    found: list[Any] = conn.execute(STILL + " AND ".join(fragments), (json.dumps(asked), *bindings)).fetchall()
+    fit = {job_id for (job_id,) in found}
+    return [job_id for job_id in asked if job_id in fit]
 
 
 def count(conn: apsw.Connection, wanted: Filter) -> dict[JobState, int]:
@@ -97,31 +119,30 @@ def count(conn: apsw.Connection, wanted: Filter) -> dict[JobState, int]:
 
 def failures(conn: apsw.Connection, *, limit: int) -> list[JobInfo]:
     """Return the jobs that failed last, newest first; payloads and results are not read."""
-    return list(_readable(conn.execute(FAILURES, (limit,)), rows.job_info))
+    return list(readable(conn.execute(FAILURES, (limit,)), rows.job_info))
 
 
 def history(conn: apsw.Connection, job_id: int) -> list[Run]:
     """Return a job's counted runs that did not succeed, oldest first."""
-    return list(_readable(conn.execute(HISTORY, (job_id,)), rows.run))
-
-
-def changes(conn: apsw.Connection, *, job_id: int | None, limit: int) -> list[LoggedChange]:
-    """Return lines of the change log, newest first."""
-    cursor = conn.execute(CHANGES, (limit,)) if job_id is None else conn.execute(CHANGES_OF, (job_id, limit))
-    return list(_readable(cursor, rows.logged_change))
+    return list(readable(conn.execute(HISTORY, (job_id,)), rows.run))
 
 
 def _where(wanted: Filter) -> tuple[str, tuple[Any, ...]]:
     """Compose constant fragments; values are always bound."""
-    named = wanted._asdict()
-    fragments = [FRAGMENTS[name] for name in FRAGMENTS if named[name] is not None]
-    bindings = tuple(named[name] for name in FRAGMENTS if named[name] is not None)
-    if wanted.state is not None:
-        fragments.append(STATE_FRAGMENTS[wanted.state])
+    fragments, bindings = _fragments(wanted)
     return (" WHERE " + " AND ".join(fragments) if fragments else ""), bindings
 
 
-def _readable(cursor: apsw.Cursor, build: Callable[[Sequence[Any]], T]) -> Iterator[T]:
+def _fragments(wanted: Filter) -> tuple[list[str], tuple[Any, ...]]:
+    named = wanted._asdict()
+    fragments = [FRAGMENTS[name] for name in FRAGMENTS if named[name] is not None]
+    values = (named[name] for name in FRAGMENTS if named[name] is not None)
+    if wanted.state is not None:
+        fragments.append(STATE_FRAGMENTS[wanted.state])
+    return fragments, tuple(rows.to_ms(value) if isinstance(value, datetime) else value for value in values)
+
+
+def readable(cursor: apsw.Cursor, build: Callable[[Sequence[Any]], T]) -> Iterator[T]:
     """Build a value for each row; one that was broken by hand is reported and left out."""
     for row in texts.legible(cursor):
         try:

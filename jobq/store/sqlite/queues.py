@@ -2,12 +2,10 @@
 
 import json
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Any
 
 import apsw
 
-from jobq.errors import QueueNotFound
 from jobq.model.job import KindInfo, QueueInfo
 from jobq.store.base import KindRow, QueueRow
 from jobq.store.sqlite import rows
@@ -16,11 +14,12 @@ from jobq.store.sqlite.enqueue import ADD_QUEUE
 
 # The primary keys of jobq_kind and jobq_queue.
 REGISTER = """
-INSERT INTO jobq_kind (name, queue, priority, max_attempts, max_deferrals, cap, retry, retired)
-VALUES (?, ?, ?, ?, ?, ?, ?, 0)
+INSERT INTO jobq_kind (name, queue, priority, max_attempts, max_deferrals, cap, retry, intake, retired)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0)
 ON CONFLICT (name) DO UPDATE SET
     queue = excluded.queue, priority = excluded.priority, max_attempts = excluded.max_attempts,
-    max_deferrals = excluded.max_deferrals, cap = excluded.cap, retry = excluded.retry, retired = 0
+    max_deferrals = excluded.max_deferrals, cap = excluded.cap, retry = excluded.retry, intake = excluded.intake,
+    retired = 0
 """
 RETIRE = "INSERT INTO jobq_kind (name, retired) VALUES (?, 1) ON CONFLICT (name) DO UPDATE SET retired = 1"
 # Without the WHERE each start would write each row.
@@ -31,10 +30,6 @@ WHERE hidden IS NOT excluded.hidden OR kinds IS NOT excluded.kinds
 """
 EXISTS = "SELECT 1 FROM jobq_queue WHERE name = ?"
 NAMES = "SELECT name FROM jobq_queue ORDER BY name"
-PAUSE = "UPDATE jobq_queue SET paused_at = ?, paused_by = ?, paused_why = ? WHERE name = ? AND paused_at IS NULL"
-RESUME = """
-UPDATE jobq_queue SET paused_at = NULL, paused_by = NULL, paused_why = NULL WHERE name = ? AND paused_at IS NOT NULL
-"""
 
 # jobq_job_lane begins with the queue; running rows are few.
 QUEUES = """
@@ -45,7 +40,8 @@ FROM jobq_queue ORDER BY name
 """
 # jobq_job_lane, one seek for each queue; CROSS JOIN keeps the planner from reading every queued row instead.
 KINDS = """
-SELECT name, queue, priority, max_attempts, max_deferrals, cap, retry, retired,
+SELECT name, queue, priority, max_attempts, max_deferrals, cap, retry, retired, paused_at,
+       paused_by, paused_why, intake,
        (SELECT count(*) FROM jobq_queue AS q
         CROSS JOIN jobq_job AS job ON job.state = 'queued' AND job.queue = q.name AND job.kind = jobq_kind.name),
        (SELECT count(*) FROM jobq_job WHERE state = 'running' AND kind = jobq_kind.name)
@@ -54,7 +50,7 @@ FROM jobq_kind
 ALL_KINDS = KINDS + "ORDER BY name"
 # The primary key; a row without a queue was made by an enqueue, not by a registration.
 DECLARED = """
-SELECT name, queue, priority, max_attempts, max_deferrals, cap, retry FROM jobq_kind
+SELECT name, queue, priority, max_attempts, max_deferrals, cap, retry, intake FROM jobq_kind
 WHERE name = ? AND queue IS NOT NULL
 """
 SOME_KINDS = KINDS + "WHERE name IN (SELECT value FROM json_each(?)) ORDER BY name"
@@ -64,7 +60,7 @@ def register(
     conn: apsw.Connection, kinds: Sequence[KindRow], queue_rows: Sequence[QueueRow], retired: Sequence[str]
 ) -> None:
     """Write what the handlers and the configuration of one process say; the last registration wins, pauses stay."""
-    conn.executemany(REGISTER, [(*kind[:-1], json.dumps(dict(kind.retry))) for kind in kinds])
+    conn.executemany(REGISTER, [(*kind[:6], json.dumps(dict(kind.retry)), kind.intake) for kind in kinds])
     conn.executemany(RETIRE, [(kind,) for kind in retired])
     conn.executemany(ADD_QUEUE, [(row.name,) for row in queue_rows if not row.configured])
     conn.executemany(CONFIGURE, [_configuration(row) for row in queue_rows if row.configured])
@@ -83,20 +79,6 @@ def names(conn: apsw.Connection) -> tuple[str, ...]:
     """Return the names of all queues."""
     found: list[Any] = conn.execute(NAMES).fetchall()
     return tuple(name for (name,) in found)
-
-
-def pause(conn: apsw.Connection, queue: str, *, who: str | None, why: str | None, now: datetime) -> bool:
-    """Remember a pause; return False when there was one already."""
-    _require(conn, queue)
-    conn.execute(PAUSE, (rows.to_ms(now), who, why, queue))
-    return bool(conn.changes())
-
-
-def resume(conn: apsw.Connection, queue: str) -> bool:
-    """Forget a pause; return False when there was none."""
-    _require(conn, queue)
-    conn.execute(RESUME, (queue,))
-    return bool(conn.changes())
 
 
 def queues(conn: apsw.Connection) -> list[QueueInfo]:
@@ -131,8 +113,12 @@ def kinds(conn: apsw.Connection, wanted: Sequence[str] | None) -> list[KindInfo]
             cap=row[5],
             retry=None if row[6] is None else _policy(row[6]),
             retired=bool(row[7]),
-            queued=row[8],
-            running=row[9],
+            paused_at=None if row[8] is None else rows.from_ms(row[8]),
+            paused_by=row[9],
+            paused_why=row[10],
+            intake=bool(row[11]),
+            queued=row[12],
+            running=row[13],
         )
         for row in found
     ]
@@ -143,7 +129,7 @@ def declared(conn: apsw.Connection, kind: str) -> KindRow | None:
     row: Any = conn.execute(DECLARED, (kind,)).fetchone()
     if row is None:
         return None
-    return KindRow(*row)._replace(retry=_policy(row[-1]))
+    return KindRow(*row)._replace(retry=_policy(row[6]), intake=bool(row[7]))
 
 
 def _policy(text: str | None) -> dict[str, Any]:
@@ -153,8 +139,3 @@ def _policy(text: str | None) -> dict[str, Any]:
     except (ValueError, RecursionError):
         return {}
     return stored if isinstance(stored, dict) else {}
-
-
-def _require(conn: apsw.Connection, queue: str) -> None:
-    if not exists(conn, queue):
-        raise QueueNotFound(queue, known=names(conn))

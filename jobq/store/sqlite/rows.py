@@ -197,15 +197,16 @@ def log_line(row: Sequence[Any]) -> LogLine:
 
 
 def logged_change(row: Sequence[Any]) -> LoggedChange:
-    """Read id, at, actor, what, job_id, before, after."""
+    """Read id, at, actor, what, job_id, subject, before, after."""
     return LoggedChange(
         id=row[0],
         at=from_ms(row[1]),
         actor=Actor(row[2]),
         what=row[3],
         job_id=row[4],
-        before=_json(row[5]),
-        after=_json(row[6]),
+        subject=row[5],
+        before=_json(row[6]),
+        after=_json(row[7]),
     )
 
 

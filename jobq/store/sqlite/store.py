@@ -9,7 +9,7 @@ import apsw
 
 from jobq.model.effects import Verdict
 from jobq.model.events import Change
-from jobq.model.job import Actor, Job, JobInfo, JobState, KindInfo, LoggedChange, QueueInfo, Requeued, Run
+from jobq.model.job import Job, JobInfo, JobState, KindInfo, QueueInfo, Run
 from jobq.model.lease import Beat, Claim, ClaimRequest, Settled, Settlement
 from jobq.store.base import Draft, Filter, KindRow, Outlook, Placed, QueueRow, RunnerRow
 from jobq.store.sqlite import (
@@ -21,13 +21,13 @@ from jobq.store.sqlite import (
     lookup,
     progress,
     queues,
-    requeue,
     reschedule,
     runners,
     settle,
 )
 from jobq.store.sqlite.countingstore import SqliteCounting
 from jobq.store.sqlite.linestore import SqliteLines
+from jobq.store.sqlite.operatingstore import SqliteOperating
 from jobq.store.sqlite.publishstore import SqlitePublishing
 from jobq.store.sqlite.schedulestore import SqliteSchedules
 from jobq.store.sqlite.settle import Expiry
@@ -36,7 +36,9 @@ from jobq.store.sqlite.upkeepstore import SqliteUpkeep
 _TOKEN_BYTES = 8
 
 
-class SqliteStore(SqliteSchedules, SqliteUpkeep, SqliteCounting, SqlitePublishing, SqliteLines):
+class SqliteStore(
+    SqliteOperating, SqliteSchedules, SqliteUpkeep, SqliteCounting, SqlitePublishing, SqliteLines
+):
     """One job queue's view of a database file: its clock, durability and patience over a shared engine.
 
     Implements :class:`jobq.store.base.Store`, whose docstrings are the contract of the methods here.
@@ -104,20 +106,21 @@ class SqliteStore(SqliteSchedules, SqliteUpkeep, SqliteCounting, SqlitePublishin
         )
 
     def cancel(
-        self, ids: Sequence[int], *, children: bool = False, dry_run: bool = False
+        self,
+        ids: Sequence[int],
+        *,
+        wanted: Filter | None = None,
+        children: bool = False,
+        dry_run: bool = False,
     ) -> dict[int, Verdict | None]:
         """Cancel jobs or record the requests."""
+        if dry_run:
+            return self._read(
+                lambda conn: cancel.rehearse(conn, ids, wanted=wanted, children=children, now=self._now())
+            )
         return self._write(
             lambda conn, changes: cancel.cancel(
-                conn, changes, ids, children=children, dry_run=dry_run, now=self._now()
-            )
-        )
-
-    def requeue(self, ids: Sequence[int], *, queue: str | None, actor: Actor, dry_run: bool) -> Requeued:
-        """Let jobs run again from the start."""
-        return self._write(
-            lambda conn, changes: requeue.requeue(
-                conn, changes, ids, queue=queue, actor=actor, dry_run=dry_run, now=self._now()
+                conn, changes, lookup.still(conn, wanted, ids), children=children, now=self._now()
             )
         )
 
@@ -136,14 +139,6 @@ class SqliteStore(SqliteSchedules, SqliteUpkeep, SqliteCounting, SqlitePublishin
             total += cancelled
         return total
 
-    def pause(self, queue: str, *, who: str | None, why: str | None) -> bool:
-        """Stop claims from a queue."""
-        return self._write(lambda conn, _: queues.pause(conn, queue, who=who, why=why, now=self._now()))
-
-    def resume(self, queue: str) -> bool:
-        """Let claims from a queue go on."""
-        return self._write(lambda conn, _: queues.resume(conn, queue))
-
     def get(self, ids: Sequence[int]) -> dict[int, Job]:
         """Return jobs by id."""
         return self._read(lambda conn: lookup.get(conn, ids))
@@ -156,6 +151,10 @@ class SqliteStore(SqliteSchedules, SqliteUpkeep, SqliteCounting, SqlitePublishin
         """Return matching jobs, newest first."""
         return self._read(lambda conn: lookup.find(conn, wanted, limit=limit))
 
+    def matching(self, wanted: Filter, *, limit: int | None) -> list[int]:
+        """Return ids of matching jobs, oldest first."""
+        return self._read(lambda conn: lookup.matching(conn, wanted, limit=limit))
+
     def count(self, wanted: Filter) -> dict[JobState, int]:
         """Count matching jobs by state."""
         return self._read(lambda conn: lookup.count(conn, wanted))
@@ -167,10 +166,6 @@ class SqliteStore(SqliteSchedules, SqliteUpkeep, SqliteCounting, SqlitePublishin
     def history(self, job_id: int) -> list[Run]:
         """Return a job's run history."""
         return self._read(lambda conn: lookup.history(conn, job_id))
-
-    def changes(self, *, job_id: int | None, limit: int) -> list[LoggedChange]:
-        """Return lines of the change log."""
-        return self._read(lambda conn: lookup.changes(conn, job_id=job_id, limit=limit))
 
     def queues(self) -> list[QueueInfo]:
         """Return every queue."""

@@ -24,7 +24,7 @@ T = TypeVar("T")
 FOLDER = Path(next(iter(sqlite.__path__)))
 MODULES = sorted(module.name for module in iter_modules(sqlite.__path__) if not module.ispkg)
 #: The only place where a statement may be put together at the call, from a fixed table of constants.
-COMPOSING = {("lookup", "_where"), ("lookup", "find"), ("lookup", "count")}
+COMPOSING = {("lookup", name) for name in ("_where", "_fragments", "find", "matching", "still", "count")}
 #: Parts of statements, which compile only together with others.
 PARTS = {
     "lanes.LANES",
@@ -32,6 +32,10 @@ PARTS = {
     "lookup.FIND_PAGE",
     "lookup.FIND_PAGE_OF_STATE",
     "lookup.COUNT",
+    "lookup.MATCHING",
+    "lookup.MATCHING_PAGE",
+    "lookup.MATCHING_PAGE_OF_STATE",
+    "lookup.STILL",
     "rows.INFO_COLUMNS",
     "rows.JOB_COLUMNS",
     "rows.FACT_COLUMNS",
@@ -41,7 +45,7 @@ SMALL = {"jobq_job_lease", "jobq_job_cancel"}
 #: What may read all queued rows: the clock was set back, which is rare.
 RARE = {"reschedule.MOVE_DUE_TIMES"}
 #: Listings by these alone walk the ids from the newest on, until the page is full.
-WALKED = {"kind", "queue", "before"}
+WALKED = {"kind", "queue", "before", "older_than", "newer_than"}
 _VERB = re.compile(r"\s*(SELECT|INSERT|UPDATE|DELETE|WITH|CREATE|DROP|SAVEPOINT|ROLLBACK|RELEASE|PRAGMA|BEGIN)\b")
 
 
@@ -117,6 +121,19 @@ def test_no_filter_of_a_listing_scans_the_job_table(writer: Callable[..., Any], 
             steps = [step for step in plan(conn, statement, (*bindings, 50)) if "jobq_job_lane" not in step]
             if state is not None or not set(fields) <= WALKED:
                 assert scans(statement, steps) == [], (fields, state)
+
+    writer(look)
+
+
+@pytest.mark.parametrize("state", [None, *JobState])
+def test_what_still_matches_is_looked_up_by_id(writer: Callable[..., Any], state: JobState | None) -> None:
+    """A batch costs its own jobs, whatever else matches."""
+
+    def look(conn: apsw.Connection) -> None:
+        for fields in [*combinations(lookup.FRAGMENTS, 1), *combinations(lookup.FRAGMENTS, 2)]:
+            fragments, bindings = lookup._fragments(Filter(**dict.fromkeys(fields, 1), state=state))  # type: ignore[arg-type]
+            steps = plan(conn, lookup.STILL + " AND ".join(fragments), ("[]", *bindings))
+            assert any("rowid=?" in step for step in steps), (fields, steps)
 
     writer(look)
 

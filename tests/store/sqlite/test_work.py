@@ -61,9 +61,16 @@ def _cap(bench: Workbench, kinds: list[str]) -> None:
     bench.start("capped")
 
 
+def _pause_kind(bench: Workbench, kinds: list[str]) -> None:
+    kinds.append("halted")
+    bench.enqueue("halted", delay=1)
+    bench.store.pause_kind("halted", who=None, why=None)
+
+
 OBSTACLES: dict[str, tuple[Draft, Callable[[Workbench, list[str]], object]]] = {
     "capped": (draft("capped", priority=1000), _cap),
     "paused": (draft("paused", queue="mail", priority=1000), _pause),
+    "of-a-paused-kind": (draft("halted", priority=1000), _pause_kind),
     "future": (draft("future", priority=1000, delay=3600), lambda bench, kinds: kinds.append("future")),
     "future-in-the-same-lane": (draft("a", delay=3600), lambda bench, kinds: None),
     "unknown": (draft("unknown", priority=1000), lambda bench, kinds: None),

@@ -1,0 +1,56 @@
+"""Mending what went wrong: retriage of a subject, and healing of what failed for a cause that passes."""
+
+from jobq.arguments import check_text, check_word
+from jobq.core import Core
+from jobq.labels import Labels
+from jobq.log import get_logger
+from jobq.model.job import Actor, Requeued
+
+logger = get_logger(__name__)
+
+
+class Mending(Core):
+    """The verbs about labels, retriage and healing."""
+
+    @property
+    def labels(self) -> Labels:
+        """The labels of subjects, and the verbs about them."""
+        return Labels(self)
+
+    def retriage(self, subject: str, *, actor: Actor | str = Actor.SYSTEM) -> Requeued:
+        """Forget what machines said of a subject and let its intake jobs run again, in one transaction.
+
+        Intake jobs are those of kinds that are registered with ``intake=True``. Each is requeued as by :meth:`requeue`
+        or refused with the reason; one that has succeeded is refused. What people said stays. The change log has a
+        line for the subject and one for each job.
+        """
+        self.register()
+        by = check_word(actor, Actor, argument="actor")
+        answer, cleared = self.store.retriage(check_text(subject, argument="subject"), actor=by)
+        self.deliver()
+        if answer.ids or cleared:
+            counts = {"labels": cleared, "count": len(answer.ids), "refused": len(answer.refused)}
+            self.blocks.after_commit(lambda: logger.info("jobq.subject.retriaged", **counts))
+        return answer
+
+    def self_heal(self) -> tuple[int, ...]:
+        """Requeue the failed jobs whose class is transient and that have rested for 15 minutes; return their ids.
+
+        A job heals at most three times, and again as often once somebody requeues it by hand. Unrecoverable failures,
+        those without a class, jobs of retired kinds and those whose dedupe key another job holds stay as they are. Each
+        is a line of the change log. It is done in bounded transactions; two processes that heal at once heal each job
+        once. A runner does it each minute where ``Config(self_heal=True)`` says so.
+        """
+        self.register()
+        healed: list[int] = []
+        # Looked for on a reader first: nearly always there is nothing, and the write lock is everybody's.
+        while self.store.has_healable() and (some := self.store.heal()):
+            self.deliver()
+            healed += some
+        if healed:
+            self.blocks.after_commit(lambda: logger.info("jobq.job.healed", count=len(healed)))
+        return tuple(healed)
+
+    def count_failed(self, *, unrecoverable: bool | None = None) -> int:
+        """Count failed jobs: all, those that are unrecoverable, or (False) the others."""
+        return self.store.count_failed(unrecoverable=unrecoverable)
