@@ -183,6 +183,11 @@ class Config(Settings):
         converter=_queues,
         metadata=setting("the queues that have a configuration of their own", section="queues", table=QueueConfig),
     )
+    events_file: str | None = attrs.field(
+        default=None,
+        converter=filesettings.events_file,
+        metadata=setting("file of the event log; only `jobq work` has one without it, by the database", section="log"),
+    )
     log_file: str | None = attrs.field(
         default=None,
         converter=filesettings.log_file,

@@ -17,6 +17,7 @@ from jobq.lines import Lines
 from jobq.model.job import DEFAULT_ATTEMPTS, DEFAULT_QUEUE, Priority
 from jobq.model.redact import Redactor, clean
 from jobq.model.retry import RetryPolicy
+from jobq.observe.eventlog import EventLog
 from jobq.observe.trace import Trace
 from jobq.store.base import KindRow, QueueRow, Store
 
@@ -33,6 +34,8 @@ class Core:
         self._registered = -1 if config.queues else 0
         self._attached: list[Handlers] = []
         self._retry = config.retry
+        #: The file that events are appended to, None for none.
+        self.event_log: EventLog | None = None
         self.config = config
         self.clock = clock
         self.redactor = redactor

@@ -14,6 +14,7 @@ from jobq.cancellation import CancelReason
 from jobq.doorbell import Doorbell
 from jobq.gate import Gates
 from jobq.lines import Lines
+from jobq.observe.eventlogs import EventLogs
 
 
 class Stoppable(Protocol):
@@ -50,6 +51,7 @@ class Database:
         self.doorbell = Doorbell(self.key)
         # It keeps as many events as the configurations of its job queues ask for.
         self.bus = Bus(self.blocks, doorbell=self.doorbell, ring_size=0)
+        self.event_logs = EventLogs(self.bus)
         self.gates = Gates()
         self.live = LiveRuns()
         self.lines = Lines()
@@ -88,6 +90,7 @@ class Database:
         self.blocks.after_fork()
         self.doorbell.after_fork()
         self.bus.after_fork()
+        self.event_logs.after_fork()
         self.gates.after_fork()
         self.live.clear()
         self.lines.after_fork()

@@ -8,6 +8,11 @@ from jobq.settingchecks import optional_path, whole
 MOST_FILE, MOST_BACKUPS = 2**40, 1_000
 
 
+def events_file(value: str | os.PathLike[str] | None) -> str | None:
+    """Return the path of the event log; "" for none, None for the one that only ``jobq work`` has."""
+    return "" if value == "" else optional_path("events_file", value)
+
+
 def log_file(value: str | os.PathLike[str] | None) -> str | None:
     """Return the path of the file of log lines, None for none."""
     return optional_path("log_file", value)

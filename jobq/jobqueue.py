@@ -91,6 +91,8 @@ class JobQueue(
         if self.tracing is not None:
             self.tracing.file.close()
         self.deliver()
+        if self.event_log is not None:
+            self._database.event_logs.release(self.event_log)
         self._database.release()
 
     def __enter__(self) -> "JobQueue":

@@ -1,14 +1,17 @@
 """What goes on: what a run tells of itself, and what the whole job queue does."""
 
+import os
+
 from jobq.arguments import check_direction, check_id, check_int, check_string
 from jobq.core import Core
-from jobq.errors import JobNotFound
+from jobq.errors import JobNotFound, QueueClosed
 from jobq.liveness import is_alive
 from jobq.model.events import LogLine, TraceEntry
 from jobq.model.job import JobState
 from jobq.model.lease import Claim
 from jobq.model.progress import Progress
 from jobq.model.stats import Stats
+from jobq.observe.eventlog import EventLog
 from jobq.observe.trace import entry_of
 from jobq.store.base import Filter
 
@@ -64,6 +67,30 @@ class Observing(Core):
         self.tracing.write(entry)
         if self.bus.wants(TraceEntry):
             self.bus.publish(entry)
+
+    def log_events(self, path: str | os.PathLike[str]) -> EventLog:
+        """Append everything that is told in this process to a file until ``close()``, as ``events_file`` does.
+
+        It takes the place of the event log that this job queue had. Job queues of one database that name the same file
+        share it.
+
+        Raises:
+            ConfigError: the file cannot be written.
+            QueueClosed: after ``close()``.
+        """
+        if self._store is None:
+            raise QueueClosed
+        logs, old = self._database.event_logs, self.event_log
+        self.event_log = logs.open(
+            os.fspath(path),
+            max_bytes=self.config.file_max_bytes,
+            backups=self.config.file_backups,
+            now=self.clock.now,
+            redactor=self.redactor,
+        )
+        if old is not None:
+            logs.release(old)
+        return self.event_log
 
     def log_lines(self, job_id: int, *, limit: int | None = 100) -> list[LogLine]:
         """Return the newest ``limit`` lines that runs of a job have logged, in their order; None returns all.

@@ -89,6 +89,8 @@ def _build(
     jobs = JobQueue(database=shared, store=store, config=config, clock=clock, redactor=redactor)
     try:
         jobs.attach(jobs.handlers, *registries)
+        if config.events_file:
+            jobs.log_events(config.events_file)
     except BaseException:
         for registry in registries:
             registry.detach(jobs)

@@ -9,6 +9,7 @@ from jobq.cli import (
     demo,
     doctor,
     enqueue,
+    events,
     explain,
     jobs,
     kinds,
@@ -118,6 +119,7 @@ def build_parser() -> argparse.ArgumentParser:
     leases.add_to(lease)
     settling.add_to(lease)
     trace.add_to(commands.noun("trace", help="read the trace"))
+    events.add_to(commands.noun("events", help="read the event log"))
     config.add_to(commands.noun("config", help="check and print the configuration"))
     stats.add_to(commands)
     changes.add_to(commands)

@@ -13,6 +13,7 @@ from jobq.cli.configuration import read_configuration, refuse_settings
 from jobq.cli.environment import named
 from jobq.cli.exits import Exit, Stop
 from jobq.cli.output import note
+from jobq.config import Config
 from jobq.errors import StoreUnavailable
 from jobq.handlers import Handlers
 from jobq.jobqueue import JobQueue
@@ -41,17 +42,8 @@ def open_target(
     if work:
         _require_handlers(found)
     if isinstance(found, JobQueue):
-        refuse_settings(arguments, arguments.app)
-        if not found.file_existed:
-            note(f"note: made a new database at {found.path}")
-        if arguments.db and os.path.realpath(arguments.db) != os.path.realpath(found.path):
-            raise Stop(Exit.USAGE, f"{arguments.app} has its own database, {found.path}", fix="Leave --db out.")
-        return found
-    if not arguments.db:
-        if found is not None:
-            raise Stop(Exit.USAGE, f"{arguments.app} is a Handlers and has no database", fix="Add --db PATH.")
-        raise Stop(Exit.USAGE, "no database named", fix="Add --db PATH or -A MODULE:ATTR, or set JOBQ_DB or JOBQ_APP.")
-    path = str(arguments.db)
+        return _own(arguments, found)
+    path = _path_of(arguments, found)
     handlers = () if found is None else found
     config = read_configuration(arguments).value()
     if create and rehearse is not None and not os.path.exists(path):
@@ -65,6 +57,32 @@ def open_target(
         if create or error.code:
             raise
         raise Stop(Exit.NOT_FOUND, f"no job queue in {path}", fix=_FIX) from error
+
+
+def find_target(arguments: argparse.Namespace) -> tuple[str, Config]:
+    """Return the database and the configuration that the options name; a database that is named is not opened."""
+    found = _load(arguments.app) if arguments.app else None
+    if isinstance(found, JobQueue):
+        with _own(arguments, found) as jobs:
+            return jobs.path, jobs.config
+    return _path_of(arguments, found), read_configuration(arguments).value()
+
+
+def _own(arguments: argparse.Namespace, found: JobQueue) -> JobQueue:
+    refuse_settings(arguments, arguments.app)
+    if not found.file_existed:
+        note(f"note: made a new database at {found.path}")
+    if arguments.db and os.path.realpath(arguments.db) != os.path.realpath(found.path):
+        raise Stop(Exit.USAGE, f"{arguments.app} has its own database, {found.path}", fix="Leave --db out.")
+    return found
+
+
+def _path_of(arguments: argparse.Namespace, found: Handlers | None) -> str:
+    if arguments.db:
+        return str(arguments.db)
+    if found is not None:
+        raise Stop(Exit.USAGE, f"{arguments.app} is a Handlers and has no database", fix="Add --db PATH.")
+    raise Stop(Exit.USAGE, "no database named", fix="Add --db PATH or -A MODULE:ATTR, or set JOBQ_DB or JOBQ_APP.")
 
 
 def _require_handlers(found: JobQueue | Handlers | None) -> None:

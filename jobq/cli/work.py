@@ -6,7 +6,8 @@ from jobq.cli.options import Options, duration, whole_number
 from jobq.cli.verbs import Verbs
 
 _DESCRIPTION = """\
-Run jobs in worker threads until stopped. The handlers come from --app.
+Run jobs in worker threads until stopped. The handlers come from --app. What happens is written to the event log, beside
+the database unless log.events_file says otherwise: see `jobq events tail`.
 
 The first SIGTERM or SIGINT stops gracefully: nothing more is claimed, and running handlers get --grace to finish. The
 second one asks them to stop at once, the third exits. Exit code 1 with --burst when a job failed for good."""
@@ -43,6 +44,9 @@ def run(arguments: argparse.Namespace) -> int:
     from jobq.cli.shift import Shift  # start-up cost
     from jobq.cli.signals import Signals
     from jobq.cli.target import load_outboxes, open_target
+    from jobq.observe.eventlog import file_beside
 
     with open_target(arguments, create=True, work=True) as jobs, Signals() as signals:
+        if jobs.config.events_file is None:
+            jobs.log_events(file_beside(jobs.path))
         return Shift(jobs, signals, arguments, outboxes=load_outboxes(arguments)).work()

@@ -74,6 +74,8 @@ class RotatedFile:
         """Write these lines, which are given without their ends; what cannot be written is counted as lost."""
         rest = deque(line.replace("\n", "\\n").encode("utf-8", "backslashreplace") + b"\n" for line in lines)
         count = len(rest)
+        if not count:
+            return
         with self._lock:
             problem = self._write(rest)
             self.written += count - len(rest)
