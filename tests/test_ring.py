@@ -4,11 +4,13 @@ import itertools
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import ClassVar
 
 import attrs
 import pytest
 
+import jobq
 from jobq.bus import Bus
 from jobq.errors import ArgumentError
 from jobq.model.events import Change, Event, Gap, JobStateChanged
@@ -274,6 +276,21 @@ def test_ring_grows_and_never_shrinks(bus: Bus) -> None:
 
     with bus.stream(since=left) as stream:
         assert read(stream) == list(range(20))
+
+
+def test_size_of_the_ring_is_configured(tmp_path: Path) -> None:
+    """Job queues of one file share it, and the largest wish is granted."""
+    small, large = (
+        jobq.open(tmp_path / "jobs.db", config=jobq.Config(event_ring_size=size)) for size in (1, 3)
+    )
+    left = left_at(small.bus)
+    for _ in range(4):
+        small.enqueue("k")
+
+    with large.bus.stream(since=left) as stream:
+        assert stream.get() == Gap(since=left, missed=1)
+    small.close()
+    large.close()
 
 
 def test_ring_of_no_size_keeps_nothing() -> None:

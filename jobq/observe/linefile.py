@@ -20,7 +20,8 @@ class LineFile:
         #: Where our last line ended: what stands behind it came from others.
         self._end = 0
         # Read as well as write: a torn line is recognized by its last byte.
-        self.descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, _MODE)
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
+        self.descriptor = os.open(path, flags, _MODE)
         try:
             info = os.fstat(self.descriptor)
             if not stat.S_ISREG(info.st_mode):
@@ -49,7 +50,8 @@ class LineFile:
         """End the torn line that a killed process left, or one that ran out of disk."""
         if self.size in (0, self._end):
             return
-        if os.pread(self.descriptor, 1, self.size - 1) != b"\n":
+        os.lseek(self.descriptor, self.size - 1, os.SEEK_SET)
+        if os.read(self.descriptor, 1) != b"\n":
             self._put(b"\n")
 
     def append(self, lines: "deque[bytes]", count: int) -> None:

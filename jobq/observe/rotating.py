@@ -147,6 +147,8 @@ class RotatedFile:
             self._rotate()
 
     def _rotate(self) -> None:
+        if os.name == "nt":
+            self._shut()  # an open file cannot be renamed there, and nothing is locked
         # A missing backup, which somebody removed or a killed process did not come to move, is a place to move up to.
         free = next((n for n in range(1, self.backups) if not os.path.lexists(self._name(n))), self.backups)
         self._discard(self._name(free))

@@ -29,6 +29,7 @@ VALUES: dict[str | None, tuple[str, object, str | None]] = {
     **dict.fromkeys(
         ("NAME", "TEXT", "KEY", "KIND", "CODE", "FILE", "PATH", "ZONE", "EXPRESSION"), ("some text", "some text", None)
     ),
+    "CLASS": ("Odd, Even", ["Odd", "Even"], None),
     "MODULE:ATTR": ("shop:jobs", "shop:jobs", None),
 }
 

@@ -125,6 +125,16 @@ def test_log_events_takes_the_place_of_the_log_before(tmp_path: Path, path: Path
     assert [line["data"]["job_id"] for line in logged(tmp_path / "other.jsonl")] == [2]
 
 
+def test_log_events_of_a_closed_job_queue_is_refused(path: Path) -> None:
+    """Nobody would close the log any more."""
+    jobs = jobq.open()
+    jobs.close()
+
+    with pytest.raises(jobq.QueueClosed):
+        jobs.log_events(path)
+    assert not path.exists()
+
+
 def test_place_that_cannot_be_written_is_refused_when_it_is_configured(tmp_path: Path) -> None:
     """The error says what to do, and nothing stays open."""
     with pytest.raises(jobq.ConfigError, match=r"events_file: .*missing.*No such file") as caught:
