@@ -50,10 +50,7 @@ class Bus:
 
     @property
     def telling(self) -> bool:
-        """Whether the calling thread is inside a listener.
-
-        What makes events out of log lines asks this and makes none: a listener that logs would never come to an end.
-        """
+        """Whether the calling thread is inside a listener: no event is made of a log line there, or it would never end."""
         return self._events.is_mine
 
     def wants(self, event_type: type[Event]) -> bool:

@@ -7,6 +7,11 @@ from typing import BinaryIO, TypeVar
 
 Item = TypeVar("Item")
 
+#: A directory that is read while a file in it is renamed may not show that file: so many more numbers are tried.
+_AHEAD = 8
+#: How often the files are looked at again because they were rotated meanwhile.
+_TRIES = 20
+
 
 class LineReader:
     """Reads whole lines across rotations while others write; it locks nothing. Use it from one thread, and close it.
@@ -25,6 +30,14 @@ class LineReader:
 
         What comes afterwards is for :meth:`more`. A file that is not there is like an empty one.
         """
+        for _ in range(_TRIES):
+            before = self._identity()
+            found = self._newest(count, read)
+            if before == self._identity():
+                break
+        return found
+
+    def _newest(self, count: int, read: Callable[[str], Item | None]) -> list[Item]:
         self.close()
         found: list[Item] = []
         for file in self._newest_first():
@@ -64,14 +77,16 @@ class LineReader:
     def _following(self) -> BinaryIO | None:
         """Return the file that follows the one being read, opened; None where that is the newest."""
         mine = None if self._file is None else os.fstat(self._file.fileno())
-        opened: list[BinaryIO] = []
-        is_there = False
-        for file in self._newest_first():
-            if mine is not None and os.path.samestat(os.fstat(file.fileno()), mine):
-                is_there = True
-                file.close()
+        for _ in range(_TRIES):
+            before = self._identity()
+            opened, is_there = self._until(mine)
+            if before == self._identity():
                 break
-            opened.append(file)
+            # Rotated meanwhile: a newer file may have come behind an older one.
+            for file in opened:
+                file.close()
+        else:
+            return None
         newer = opened
         if mine is not None and not is_there:
             # Ours was removed; those that were read before it were last written before it.
@@ -83,10 +98,27 @@ class LineReader:
                 file.close()
         return following
 
+    def _until(self, mine: os.stat_result | None) -> tuple[list[BinaryIO], bool]:
+        """Open the files that are newer than this one, the newest first; also say whether this one is there."""
+        opened: list[BinaryIO] = []
+        for file in self._newest_first():
+            if mine is not None and os.path.samestat(os.fstat(file.fileno()), mine):
+                file.close()
+                return opened, True
+            opened.append(file)
+        return opened, False
+
+    def _identity(self) -> tuple[int, int] | None:
+        try:
+            info = os.stat(self.path)
+        except OSError:
+            return None
+        return info.st_dev, info.st_ino
+
     def _newest_first(self) -> Iterator[BinaryIO]:
         """Open the file and its backups; a rotation meanwhile moves them towards the end, so none is passed over."""
         seen: set[tuple[int, int]] = set()
-        for place in (self.path, *(f"{self.path}.{number}" for number in range(1, self._last_number() + 2))):
+        for place in self._places():
             try:
                 file = open(place, "rb")  # noqa: SIM115 - whoever asked closes it
             except FileNotFoundError:
@@ -97,6 +129,14 @@ class LineReader:
             else:
                 seen.add((info.st_dev, info.st_ino))
                 yield file
+
+    def _places(self) -> Iterator[str]:
+        yield self.path
+        number, last = 1, 0
+        # Looked up again at the end: rotations may have come meanwhile.
+        while number <= last + _AHEAD or number <= (last := self._last_number()) + _AHEAD:
+            yield f"{self.path}.{number}"
+            number += 1
 
     def _last_number(self) -> int:
         folder, name = os.path.split(os.path.abspath(self.path))
