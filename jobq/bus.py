@@ -50,7 +50,7 @@ class Bus:
 
     @property
     def telling(self) -> bool:
-        """Whether the calling thread is inside a listener: no event is made of a log line there, or it would never end."""
+        """Whether the calling thread is inside a listener: no log line becomes an event there, or none would end."""
         return self._events.is_mine
 
     def wants(self, event_type: type[Event]) -> bool:

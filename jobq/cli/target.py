@@ -61,7 +61,7 @@ def open_target(
 
 def find_target(arguments: argparse.Namespace) -> tuple[str, Config]:
     """Return the database and the configuration that the options name; a database that is named is not opened."""
-    found = _load(arguments.app) if arguments.app else None
+    found = _load(arguments.app, "--app", JobQueue, Handlers) if arguments.app else None
     if isinstance(found, JobQueue):
         with _own(arguments, found) as jobs:
             return jobs.path, jobs.config
