@@ -5,7 +5,7 @@ import importlib
 import sys
 from collections.abc import Sequence
 
-NAMES = ("bus", "claim", "cron", "drain", "outbox", "prune", "schedule")
+NAMES = ("bus", "claim", "cron", "drain", "enqueue", "outbox", "pickup", "prune", "schedule")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -40,7 +40,7 @@ class Bare:
 
     def __init__(self, path: str, *, synced: bool) -> None:
         with jobq.open(path) as jobs:
-            # Kind and queue are there, as they are after the first enqueue.
+            # The rows of kind and queue are there, as they are after the first enqueue.
             jobs.enqueue(KIND, PAYLOAD, delay="1d")
         self.connection = connections.connect(path, busy_timeout=5.0)
         connections.set_synced(self.connection, synced=synced)
@@ -59,20 +59,17 @@ class Bare:
         self.connection.executemany(_INSERT, [(_TEXT, now, now)] * count)
         self.connection.execute("COMMIT")
 
+    def claim_one(self) -> None:
+        """Claim the next job in a transaction of its own."""
+        self._turn([], 1)
+
     def drain(self, batch: int) -> int:
         """Finish the last jobs and claim the next, so many in one transaction, until none is left; return how many."""
-        connection, held, total = self.connection, [], 0
-        while True:
-            now = _now()
-            connection.execute("BEGIN IMMEDIATE")
-            connection.executemany(_FINISH, held)
-            found = connection.execute(_NEXT, (now, batch)).fetchall()
-            connection.executemany(_START, [(f"{job_id:016x}", now + 60_000, now, job_id) for job_id, _ in found])
-            connection.execute("COMMIT")
-            if not found:
-                return total
-            held = [(now, job_id, f"{job_id:016x}") for job_id, _ in found]
+        total, held = 0, self._turn([], batch)
+        while held:
             total += len(held)
+            held = self._turn(held, batch)
+        return total
 
     def work(self) -> float:
         """Return the seconds from the first claim to the last end of a job, as the rows tell them."""
@@ -84,6 +81,15 @@ class Bare:
     def close(self) -> None:
         """Close the connection."""
         self.connection.close()
+
+    def _turn(self, held: list[tuple[int, int, str]], batch: int) -> list[tuple[int, int, str]]:
+        connection, now = self.connection, _now()
+        connection.execute("BEGIN IMMEDIATE")
+        connection.executemany(_FINISH, held)
+        found = connection.execute(_NEXT, (now, batch)).fetchall()
+        connection.executemany(_START, [(f"{job_id:016x}", now + 60_000, now, job_id) for job_id, _ in found])
+        connection.execute("COMMIT")
+        return [(now, job_id, f"{job_id:016x}") for job_id, _ in found]
 
 
 def _now() -> int:
