@@ -13,7 +13,7 @@ from jobq.blocks import Blocks
 from jobq.doorbell import Doorbell
 from jobq.errors import ArgumentError
 from jobq.lane import Lane
-from jobq.model.events import Change, Event, Gap, is_event_class
+from jobq.model.events import Change, Event, Gap, JobStateChanged, is_event_class
 from jobq.ring import RING_SIZE, Ring, Told, type_of
 from jobq.stream import Stream
 
@@ -67,7 +67,7 @@ class Bus:
             self._doorbell.feed(changes)
         if self._watchers:
             self._changes.pending.extend(changes)
-        self._enter(changes)
+        self._enter(changes, JobStateChanged)
 
     def publish(self, event: Event) -> None:
         """Tell an event of the host's own, or one of jobq's, behind those that wait already.
@@ -91,7 +91,7 @@ class Bus:
         if block is not None:
             block.events.append(event)
         else:
-            self._enter((event,))
+            self._enter((event,), type(event))
 
     def wake(self) -> None:
         """Tell the watchers, who are quick, and the waiting runners of other processes, and no listener."""
@@ -192,12 +192,12 @@ class Bus:
         for target in self._audience:
             target.receiver.after_fork()
 
-    def _enter(self, items: Sequence[Change | Event]) -> None:
+    def _enter(self, items: Sequence[Change | Event], event_type: type[Event]) -> None:
         with self._ring.lock:
-            if self._audience or self._events.pending:
+            if self._events.pending or self._route(event_type):
                 self._events.pending.extend(items)
             else:
-                # Nobody is there: they are kept for who comes back, and cost no more than that.
+                # Nobody wants them: they are kept for who comes back, and cost no more than that.
                 self._ring.extend(items)
 
     def _learn(self, event: Event) -> None:

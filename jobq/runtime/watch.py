@@ -79,11 +79,14 @@ class Watch(Service):
 
     def on_change(self, change: Change) -> None:
         """Wake a thread for a job of this process that can run now, and look for one that waited for a cap."""
-        ended, idle = change.previous is JobState.RUNNING, any(pool.idle for pool in self.pools())
-        if ended and idle and self._jobs.cap(change.kind) is not None:
+        state = change.state
+        if state is JobState.RUNNING:
+            return
+        if change.previous is JobState.RUNNING and self._jobs.cap(change.kind) is not None:
             # Another pool may have waited for it; that of the run itself claims while it settles.
-            self.poke()
-        if change.state is not JobState.QUEUED or change.run_at is None or change.run_at > self.clock.now():
+            if any(pool.idle for pool in self.pools()):
+                self.poke()
+        if state is not JobState.QUEUED or change.run_at is None or change.run_at > self.clock.now():
             return
         if self._jobs.handlers.find(change.kind) is not None:
             for pool in self.pools():

@@ -33,12 +33,16 @@ SELECT id, kind FROM jobq_job WHERE dedupe_key = ? AND state IN ('queued', 'runn
 """
 
 
+
 def enqueue(
     conn: apsw.Connection, changes: list[Change], drafts: Sequence[Draft], *, now: datetime
 ) -> list[Placed]:
     """Insert the drafts in order; those without a key that follow each other go in one statement."""
+    filled = _introduce(conn, drafts)
+    if not any(map(_has_key, filled)):  # nearly always
+        return _insert_plain(conn, changes, filled, now)
     placed: list[Placed] = []
-    for keyed, run in groupby(_introduce(conn, drafts), key=_has_key):
+    for keyed, run in groupby(filled, key=_has_key):
         insert = _insert_keyed if keyed else _insert_plain
         placed.extend(insert(conn, changes, list(run), now))
     return placed
@@ -56,14 +60,25 @@ def _has_key(draft: Draft) -> bool:
 def _introduce(conn: apsw.Connection, drafts: Sequence[Draft]) -> list[Draft]:
     """Fill in what the kinds say, note kinds and queues that are new; refuse kinds that are retired, or that
     their queue does not accept, and unknown parents."""
-    says = {kind: _kind(conn, kind) for kind in {draft.kind for draft in drafts}}
-    filled = [_routed(conn, draft).filled(*says[draft.kind]) for draft in drafts]
-    for queue in {str(draft.queue) for draft in filled}:
-        if not accepting.require(conn, queue, {draft.kind for draft in filled if draft.queue == queue}):
-            conn.execute(ADD_QUEUE, (queue,))
-    for parent_id in {draft.parent_id for draft in filled if draft.parent_id is not None}:
-        if conn.execute(PARENT, (parent_id,)).fetchone() is None:
-            raise JobNotFound(parent_id)
+    says: dict[str, tuple[str, int, int, int | None]] = {}
+    # What was looked up already: a batch is of few kinds, queues and parents.
+    lanes: set[tuple[str, str | None]] = set()
+    parents: set[int] = set()
+    filled = []
+    for draft in drafts:
+        if draft.kind not in says:
+            says[draft.kind] = _kind(conn, draft.kind)
+        draft = _routed(conn, draft).filled(*says[draft.kind])
+        filled.append(draft)
+        lane = (draft.kind, draft.queue)
+        if lane not in lanes:
+            lanes.add(lane)
+            if not accepting.require(conn, str(draft.queue), (draft.kind,)):
+                conn.execute(ADD_QUEUE, (draft.queue,))
+        if draft.parent_id is not None and draft.parent_id not in parents:
+            parents.add(draft.parent_id)
+            if conn.execute(PARENT, (draft.parent_id,)).fetchone() is None:
+                raise JobNotFound(draft.parent_id)
     return filled
 
 
@@ -87,18 +102,20 @@ def _routed(conn: apsw.Connection, draft: Draft) -> Draft:
 
 
 def _insert_plain(
-    conn: apsw.Connection, changes: list[Change], drafts: list[Draft], now: datetime
-) -> Iterator[Placed]:
+    conn: apsw.Connection, changes: list[Change], drafts: Sequence[Draft], now: datetime
+) -> list[Placed]:
     now_ms = rows.to_ms(now)
     due = [_due(draft, now_ms) for draft in drafts]
     if len(drafts) == 1:
         conn.execute(INSERT, _bindings(drafts[0], due[0], now_ms))
     else:
-        conn.executemany(INSERT, [_bindings(draft, at, now_ms) for draft, at in zip(drafts, due, strict=True)])
+        conn.executemany(INSERT, (_bindings(draft, at, now_ms) for draft, at in zip(drafts, due, strict=True)))
     # AUTOINCREMENT under the write lock: the ids of consecutive inserts are consecutive.
     first = conn.last_insert_rowid() - len(drafts) + 1
-    for job_id, (draft, at) in enumerate(zip(drafts, due, strict=True), first):
-        yield _placed(conn, changes, job_id, draft, at, now, now_ms)
+    return [
+        _placed(conn, changes, job_id, draft, at, now, now_ms)
+        for job_id, (draft, at) in enumerate(zip(drafts, due, strict=True), first)
+    ]
 
 
 def _insert_keyed(
@@ -120,9 +137,8 @@ def _insert_keyed(
 def _placed(
     conn: apsw.Connection, changes: list[Change], job_id: int, draft: Draft, at: int, now: datetime, now_ms: int
 ) -> Placed:
-    _, body = texts.beside(draft.payload)
-    if body is not None:
-        conn.execute(INSERT_PAYLOAD, (job_id, body))
+    if texts.is_long(draft.payload):
+        conn.execute(INSERT_PAYLOAD, (job_id, draft.payload))
     run_at = now if at == now_ms else rows.from_ms(at)
     assert draft.queue is not None, "a draft is filled in before it is inserted"
     changes.append(Change(job_id, draft.kind, draft.queue, None, JobState.QUEUED, 0, run_at, now))
@@ -149,12 +165,11 @@ def _due(draft: Draft, now_ms: int) -> int:
 
 
 def _bindings(draft: Draft, run_at: int, now_ms: int) -> tuple[Any, ...]:
-    inline, _ = texts.beside(draft.payload)
     return (
         draft.kind,
         draft.queue,
         draft.priority,
-        inline,
+        None if texts.is_long(draft.payload) else draft.payload,
         draft.max_attempts,
         draft.max_deferrals,
         run_at,

@@ -17,6 +17,9 @@ from jobq.model.job import JSON, Actor, FailureClass, Job, JobInfo, JobState, Lo
 from jobq.store.base import Draft
 from jobq.store.sqlite import texts
 
+#: A look-up here costs a fifth of ``JobState(text)``.
+_STATES = {state.value: state for state in JobState}
+
 #: The columns of a listing, in the order that :func:`job_info` reads them.
 INFO_COLUMNS = (
     "id, kind, queue, state, priority, parent_id, actor, tenant_id, subject, dedupe_key, schedule, slot, meta, "
@@ -60,12 +63,11 @@ def _json(text: str | None) -> JSON:
 def facts(row: Sequence[Any]) -> Facts:
     """Read :data:`FACT_COLUMNS`."""
     state, attempts, max_attempts, deferrals, max_deferrals, asked, lease_until, last_error = row
-    try:
-        state = JobState(state)
-    except ValueError as unknown:
-        raise BadRow(f"unknown state {state!r}") from unknown
+    known = _STATES.get(state)
+    if known is None:
+        raise BadRow(f"unknown state {state!r}")
     error = texts.lenient(last_error)
-    return Facts(state, attempts, max_attempts, deferrals, max_deferrals, bool(asked), _time(lease_until), error)
+    return Facts(known, attempts, max_attempts, deferrals, max_deferrals, bool(asked), _time(lease_until), error)
 
 
 def _info_fields(row: Sequence[Any]) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Write the end of a run, if its token is still the job's; renew leases; take back expired ones."""
 
+import contextlib
 import json
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -23,6 +24,11 @@ log = get_logger(__name__)
 
 # The primary key.
 READ = f"SELECT id, kind, queue, token, worker, started_at, {rows.FACT_COLUMNS} FROM jobq_job WHERE id = ?"
+# The same for many at once.
+READ_ALL = f"""
+SELECT id, kind, queue, token, worker, started_at, {rows.FACT_COLUMNS} FROM jobq_job
+WHERE id IN (SELECT value FROM json_each(?))
+"""
 
 # The fence: the row must still be in the state, and under the token, that the decision was made for.
 WRITE = """
@@ -97,21 +103,46 @@ def settle(
 ) -> list[Settled]:
     """Settle each run; an old token is answered with SUPERSEDED and leaves its row alone."""
     settled = []
+    standing = _read_all(conn, [one.job_id for one in settlements]) if len(settlements) > 1 else {}
+    # Rows are written together, at the latest when a later step looks at them.
+    written: list[tuple[Any, ...]] = []
     for job_id, token, outcome, policy, follow_ups in settlements:
-        found = read(conn, job_id)
+        found = standing.pop(job_id, None)
+        if found is None:
+            _flush(conn, written)
+            found = read(conn, job_id)
         decision = None
         if found is not None and found[0].token == token:
             decision = decide(found[1], outcome, policy=policy, now=now, roll=roll())
         if found is None or decision is None:
             settled.append(Settled(job_id, Verdict.SUPERSEDED))
             continue
-        write(conn, changes, *found, decision, now=now)
-        succeeded = follow_ups and decision.verdict is Verdict.SUCCEEDED
-        refused = _follow(conn, changes, follow_ups, now) if succeeded else ()
+        written.append(_carry_out(conn, changes, *found, decision, now=now))
+        refused: tuple[tuple[str, str], ...] = ()
+        if follow_ups and decision.verdict is Verdict.SUCCEEDED:
+            _flush(conn, written)
+            refused = _follow(conn, changes, follow_ups, now)
         settled.append(
             Settled(job_id, decision.verdict, decision.run_at, decision.last_error, decision.reason, refused)
         )
+    _flush(conn, written)
     return settled
+
+
+def _read_all(conn: apsw.Connection, ids: Sequence[int]) -> dict[int, tuple[Subject, Facts]]:
+    """Return what decisions need to know of jobs; one that is missing or cannot be read is left to :func:`read`."""
+    found: dict[int, tuple[Subject, Facts]] = {}
+    with contextlib.suppress(UnicodeDecodeError):
+        for row in conn.execute(READ_ALL, (json.dumps(ids),)).fetchall():
+            with contextlib.suppress(rows.BadRow):
+                found[row[0]] = Subject._make(row[:6]), rows.facts(row[6:])
+    return found
+
+
+def _flush(conn: apsw.Connection, written: list[tuple[Any, ...]]) -> None:
+    if written:
+        conn.executemany(WRITE, written)
+        written.clear()
 
 
 def _follow(
@@ -147,9 +178,20 @@ def write(
     now: datetime,
 ) -> None:
     """Carry out a decision that ends a run or a wait: the row, its history and the change for the feed."""
+    conn.execute(WRITE, _carry_out(conn, changes, subject, facts, decision, now=now))
+
+
+def _carry_out(
+    conn: apsw.Connection,
+    changes: list[Change],
+    subject: Subject,
+    facts: Facts,
+    decision: Decision,
+    *,
+    now: datetime,
+) -> tuple[Any, ...]:
+    """Do all but writing the row, and return the bindings of :data:`WRITE`."""
     inline, body = texts.beside(decision.result)
-    key = (subject.id, facts.state.value, subject.token)
-    conn.execute(WRITE, (*rows.decision_bindings(decision, inline), *key))
     if body is not None:
         conn.execute(WRITE_RESULT, (subject.id, body))
     if decision.recorded:
@@ -158,6 +200,7 @@ def write(
     changes.append(
         Change(subject.id, subject.kind, subject.queue, facts.state, decision.state, decision.attempts, run_at, now)
     )
+    return (*rows.decision_bindings(decision, inline), subject.id, facts.state.value, subject.token)
 
 
 def extend(

@@ -18,9 +18,14 @@ INLINE_LIMIT = 2000
 
 def beside(body: str | None) -> tuple[str | None, str | None]:
     """Split a text into what stays in the row and what lives in the side table."""
-    if body is None or (len(body) <= INLINE_LIMIT and (body.isascii() or len(body.encode()) <= INLINE_LIMIT)):
-        return body, None
-    return None, body
+    return (None, body) if is_long(body) else (body, None)
+
+
+def is_long(body: str | None) -> bool:
+    """Whether a text lives in the side table."""
+    if body is None:
+        return False
+    return len(body) > INLINE_LIMIT or (not body.isascii() and len(body.encode()) > INLINE_LIMIT)
 
 
 def lenient(body: bytes | None) -> str | None:
