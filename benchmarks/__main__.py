@@ -5,7 +5,9 @@ import importlib
 import sys
 from collections.abc import Sequence
 
-NAMES = ("bus", "claim", "cron", "drain", "enqueue", "outbox", "pickup", "prune", "schedule")
+NAMES = (
+    "bus", "claim", "cron", "drain", "enqueue", "heartbeat", "idle", "memory", "outbox", "pickup", "prune", "schedule", "start",
+)  # fmt: skip
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -82,10 +82,10 @@ class Watch(Service):
         state = change.state
         if state is JobState.RUNNING:
             return
-        if change.previous is JobState.RUNNING and self._jobs.cap(change.kind) is not None:
+        ended = change.previous is JobState.RUNNING
+        if ended and self._jobs.cap(change.kind) is not None and any(pool.idle for pool in self.pools()):
             # Another pool may have waited for it; that of the run itself claims while it settles.
-            if any(pool.idle for pool in self.pools()):
-                self.poke()
+            self.poke()
         if state is not JobState.QUEUED or change.run_at is None or change.run_at > self.clock.now():
             return
         if self._jobs.handlers.find(change.kind) is not None:

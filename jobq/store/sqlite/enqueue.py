@@ -33,7 +33,6 @@ SELECT id, kind FROM jobq_job WHERE dedupe_key = ? AND state IN ('queued', 'runn
 """
 
 
-
 def enqueue(
     conn: apsw.Connection, changes: list[Change], drafts: Sequence[Draft], *, now: datetime
 ) -> list[Placed]:

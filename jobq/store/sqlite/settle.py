@@ -1,4 +1,4 @@
-"""Write the end of a run, if its token is still the job's; renew leases; take back expired ones."""
+"""Write the end of a run, if its token is still the job's."""
 
 import contextlib
 import json
@@ -14,9 +14,7 @@ from jobq.model.draft import Draft
 from jobq.model.effects import Decision, Facts, Verdict
 from jobq.model.events import Change
 from jobq.model.job import JobState
-from jobq.model.lease import Beat, Settled, Settlement
-from jobq.model.outcome import Expired
-from jobq.model.retry import RetryPolicy
+from jobq.model.lease import Settled, Settlement
 from jobq.model.state_machine import settle as decide
 from jobq.store.sqlite import enqueue, rows, texts
 
@@ -38,6 +36,13 @@ SET state = ?, attempts = ?, deferrals = ?, run_at = coalesce(?, run_at), last_e
     token = NULL, worker = NULL, lease_until = NULL, lease_length = NULL, lease_held = 0, cancel_requested_at = NULL
 WHERE id = ? AND state = ? AND token IS ?
 """
+# The same for the end that most jobs have: what is not named need not be looked up in the indexes that hold it.
+SUCCEED = """
+UPDATE jobq_job
+SET state = 'succeeded', last_error = NULL, result = ?, finished_at = ?,
+    token = NULL, worker = NULL, lease_until = NULL, lease_length = NULL, lease_held = 0, cancel_requested_at = NULL
+WHERE id = ? AND state = 'running' AND token = ?
+"""
 WRITE_RESULT = "INSERT OR REPLACE INTO jobq_result (job_id, body) VALUES (?, ?)"
 
 # The primary key of jobq_run.
@@ -46,40 +51,8 @@ INSERT INTO jobq_run (job_id, number, attempt, worker, started_at, ended_at, err
 SELECT ?, 1 + coalesce(max(number), 0), ?, ?, ?, ?, ?, ?, ? FROM jobq_run WHERE job_id = ?
 """
 
-# The primary key, once for each lease; the token is the fence, not the clock: a lapsed lease is renewed.
-EXTEND = """
-UPDATE jobq_job
-SET lease_length = coalesce(:length, lease_length), lease_until = :now + coalesce(:length, lease_length), lease_held = 0
-FROM json_each(:leases) AS lease
-WHERE jobq_job.id = lease.value ->> 0 AND state = 'running' AND token = lease.value ->> 1
-RETURNING jobq_job.id, token, lease_until, cancel_requested_at IS NOT NULL
-"""
-
-# jobq_job_lease.
-EXPIRED = f"""
-SELECT id, kind, queue, token, worker, started_at, {rows.FACT_COLUMNS} FROM jobq_job
-WHERE state = 'running' AND lease_until <= ? ORDER BY lease_until LIMIT 500
-"""
-HOLD = """
-UPDATE jobq_job SET lease_until = :now + lease_length, lease_held = 1
-WHERE state = 'running' AND lease_until <= :now AND lease_held = 0
-"""
-CLAMP = """
-UPDATE jobq_job SET lease_until = :now + lease_length
-WHERE state = 'running' AND lease_until > :now + lease_length
-"""
-
-
-class Expiry(NamedTuple):
-    """A lease that was taken back: what the log says of it once that is committed."""
-
-    job_id: int
-    kind: str
-    queue: str
-    worker: str | None
-    attempt: int
-    #: What became of the job.
-    verdict: Verdict
+#: Bindings of statements that are still to be carried out.
+Written = dict[str, list[tuple[Any, ...]]]
 
 
 class Subject(NamedTuple):
@@ -105,7 +78,7 @@ def settle(
     settled = []
     standing = _read_all(conn, [one.job_id for one in settlements]) if len(settlements) > 1 else {}
     # Rows are written together, at the latest when a later step looks at them.
-    written: list[tuple[Any, ...]] = []
+    written: Written = {}
     for job_id, token, outcome, policy, follow_ups in settlements:
         found = standing.pop(job_id, None)
         if found is None:
@@ -117,7 +90,8 @@ def settle(
         if found is None or decision is None:
             settled.append(Settled(job_id, Verdict.SUPERSEDED))
             continue
-        written.append(_carry_out(conn, changes, *found, decision, now=now))
+        statement, bindings = _carry_out(conn, changes, *found, decision, now=now)
+        written.setdefault(statement, []).append(bindings)
         refused: tuple[tuple[str, str], ...] = ()
         if follow_ups and decision.verdict is Verdict.SUCCEEDED:
             _flush(conn, written)
@@ -133,16 +107,17 @@ def _read_all(conn: apsw.Connection, ids: Sequence[int]) -> dict[int, tuple[Subj
     """Return what decisions need to know of jobs; one that is missing or cannot be read is left to :func:`read`."""
     found: dict[int, tuple[Subject, Facts]] = {}
     with contextlib.suppress(UnicodeDecodeError):
-        for row in conn.execute(READ_ALL, (json.dumps(ids),)).fetchall():
+        legible: list[Any] = conn.execute(READ_ALL, (json.dumps(ids),)).fetchall()
+        for row in legible:
             with contextlib.suppress(rows.BadRow):
                 found[row[0]] = Subject._make(row[:6]), rows.facts(row[6:])
     return found
 
 
-def _flush(conn: apsw.Connection, written: list[tuple[Any, ...]]) -> None:
-    if written:
-        conn.executemany(WRITE, written)
-        written.clear()
+def _flush(conn: apsw.Connection, written: Written) -> None:
+    for statement, bindings in written.items():
+        conn.executemany(statement, bindings)
+    written.clear()
 
 
 def _follow(
@@ -178,7 +153,8 @@ def write(
     now: datetime,
 ) -> None:
     """Carry out a decision that ends a run or a wait: the row, its history and the change for the feed."""
-    conn.execute(WRITE, _carry_out(conn, changes, subject, facts, decision, now=now))
+    statement, bindings = _carry_out(conn, changes, subject, facts, decision, now=now)
+    conn.execute(statement, bindings)
 
 
 def _carry_out(
@@ -189,8 +165,8 @@ def _carry_out(
     decision: Decision,
     *,
     now: datetime,
-) -> tuple[Any, ...]:
-    """Do all but writing the row, and return the bindings of :data:`WRITE`."""
+) -> tuple[str, tuple[Any, ...]]:
+    """Do all but writing the row, and return the statement that does, and its bindings."""
     inline, body = texts.beside(decision.result)
     if body is not None:
         conn.execute(WRITE_RESULT, (subject.id, body))
@@ -200,53 +176,9 @@ def _carry_out(
     changes.append(
         Change(subject.id, subject.kind, subject.queue, facts.state, decision.state, decision.attempts, run_at, now)
     )
-    return (*rows.decision_bindings(decision, inline), subject.id, facts.state.value, subject.token)
-
-
-def extend(
-    conn: apsw.Connection, leases: Sequence[tuple[int, str]], *, now: datetime, length: float | None
-) -> list[Beat]:
-    """Renew the leases whose tokens stand, all in one statement."""
-    bindings = {
-        "leases": json.dumps(leases),
-        "length": None if length is None else rows.span_ms(length),
-        "now": rows.to_ms(now),
-    }
-    answers: list[Any] = conn.execute(EXTEND, bindings).fetchall()
-    return [Beat(job_id, token, rows.from_ms(until), bool(asked)) for job_id, token, until, asked in answers]
-
-
-def reclaim(conn: apsw.Connection, changes: list[Change], *, now: datetime, hold_expired: bool) -> list[Expiry]:
-    """Take back up to 500 expired leases; grant each one lease length first where the machine has just slept."""
-    now_ms = rows.to_ms(now)
-    if hold_expired:
-        conn.execute(HOLD, {"now": now_ms})
-    expiries = []
-    for row in texts.legible(conn.execute(EXPIRED, (now_ms,))):
-        subject = Subject._make(row[:6])
-        facts = rows.facts(row[6:])
-        decision = decide(facts, Expired(), policy=_NO_DELAY, now=now, roll=0.0)
-        assert decision is not None, "the machine has a rule for every expiry of a running row"
-        write(conn, changes, subject, facts, decision, now=now)
-        expiries.append(
-            Expiry(subject.id, subject.kind, subject.queue, subject.worker, facts.attempts, decision.verdict)
-        )
-    return expiries
-
-
-def tell(expiries: Sequence[Expiry]) -> None:
-    """Log the leases that were taken back; call it after the commit."""
-    for expiry in expiries:
-        log.warning("jobq.lease.expired", **expiry._asdict())
-
-
-def clamp(conn: apsw.Connection, *, now: datetime) -> int:
-    """Shorten leases that end later than their own length from now: the clock was set back."""
-    conn.execute(CLAMP, {"now": rows.to_ms(now)})
-    return conn.changes()
-
-
-_NO_DELAY = RetryPolicy(base=0)
+    if decision.state is JobState.SUCCEEDED:
+        return SUCCEED, (inline, rows.to_ms(now), subject.id, subject.token)
+    return WRITE, (*rows.decision_bindings(decision, inline), subject.id, facts.state.value, subject.token)
 
 
 def _record(conn: apsw.Connection, subject: Subject, facts: Facts, decision: Decision, now: datetime) -> None:

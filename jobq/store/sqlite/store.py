@@ -18,6 +18,7 @@ from jobq.store.sqlite import (
     enqueue,
     family,
     lanes,
+    lease,
     lookup,
     progress,
     queues,
@@ -26,11 +27,11 @@ from jobq.store.sqlite import (
     settle,
 )
 from jobq.store.sqlite.countingstore import SqliteCounting
+from jobq.store.sqlite.lease import Expiry
 from jobq.store.sqlite.linestore import SqliteLines
 from jobq.store.sqlite.operatingstore import SqliteOperating
 from jobq.store.sqlite.publishstore import SqlitePublishing
 from jobq.store.sqlite.schedulestore import SqliteSchedules
-from jobq.store.sqlite.settle import Expiry
 from jobq.store.sqlite.upkeepstore import SqliteUpkeep
 
 _TOKEN_BYTES = 8
@@ -55,7 +56,7 @@ class SqliteStore(
     def claim(self, request: ClaimRequest, *, durable: bool) -> list[Claim]:
         """Start the best claimable jobs."""
         claims, expiries = self._write(partial(self._claim, request), durable=durable)
-        settle.tell(expiries)
+        lease.tell(expiries)
         return claims
 
     def settle(self, settlements: Sequence[Settlement], *, durable: bool) -> list[Settled]:
@@ -71,7 +72,7 @@ class SqliteStore(
             return self._settle(settlements, conn, changes), *self._claim(request, conn, changes)
 
         settled, claims, expiries = self._write(both, durable=durable)
-        settle.tell(expiries)
+        lease.tell(expiries)
         return settled, claims
 
     def report(self, job_id: int, token: str, progress_: str) -> bool:
@@ -81,7 +82,7 @@ class SqliteStore(
     def extend(self, leases: Sequence[tuple[int, str]], *, length: float | None = None, durable: bool) -> list[Beat]:
         """Renew leases."""
         return self._write(
-            lambda conn, _: settle.extend(conn, leases, now=self._now(), length=length), durable=durable
+            lambda conn, _: lease.extend(conn, leases, now=self._now(), length=length), durable=durable
         )
 
     def reclaim(self, *, hold_expired: bool) -> int:
@@ -89,12 +90,12 @@ class SqliteStore(
 
         def run(conn: apsw.Connection, changes: list[Change]) -> list[Expiry]:
             now = self._now()
-            settle.clamp(conn, now=now)
-            return settle.reclaim(conn, changes, now=now, hold_expired=hold_expired)
+            lease.clamp(conn, now=now)
+            return lease.reclaim(conn, changes, now=now, hold_expired=hold_expired)
 
         total = 0
         while expiries := self._write(run, durable=False):
-            settle.tell(expiries)
+            lease.tell(expiries)
             total += len(expiries)
         return total
 
@@ -208,7 +209,7 @@ class SqliteStore(
     ) -> tuple[list[Claim], list[Expiry]]:
         # The time is read here, under the write lock: a lease computed while waiting for it might be born expired.
         now = self._now()
-        expiries = settle.reclaim(conn, changes, now=now, hold_expired=request.hold_expired)
+        expiries = lease.reclaim(conn, changes, now=now, hold_expired=request.hold_expired)
         tokens = _mint(len(request.workers) * request.hand)
         return claim.claim(conn, changes, request, now=now, tokens=tokens), expiries
 
