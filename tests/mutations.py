@@ -43,7 +43,7 @@ BREAKS = (
     Break("fence dropped: a settle ignores the token", SETTLE, "found[0].token == token", "found[0].token"),
     Break(
         "fence dropped: a beat ignores the token",
-        SETTLE,
+        "jobq/store/sqlite/lease.py",
         "AND state = 'running' AND token = lease.value ->> 1",
         "AND state = 'running'",
     ),
