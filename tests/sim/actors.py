@@ -2,6 +2,8 @@
 
 from datetime import timedelta
 
+import attrs
+
 from jobq.errors import DedupeConflict, InvalidTransition, JobNotFound, LeaseLost
 from jobq.model.effects import Verdict
 from jobq.model.job import FailureClass
@@ -129,6 +131,33 @@ def roll_back(world: World, kind: str, key: str | None) -> None:
     with aborted(world.jobs.transaction()):
         world.jobs.enqueue(kind, {}, dedupe_key=key)
     world.reached["a transaction was rolled back"] += 1
+
+
+def stager(world: World) -> Actor:
+    """A program with a database of its own, which stages jobs there."""
+    while True:
+        yield "stages"
+        subject = f"order {next(world.numbers)}"
+        connection = world.host.connect()
+        with world.outbox.joined(connection):
+            world.jobs.enqueue("plain", {}, subject=subject)
+        if world.dice.random() < 0.7:
+            connection.commit()
+            world.ledger.staged.add(subject)
+        connection.close()
+
+
+def relay(world: World) -> Actor:
+    """A relay, whose marks are lost now and then, as when it dies between publishing and marking."""
+    rows = world.host.rows
+    while True:
+        yield "publishes"
+        before = {id: attrs.evolve(row) for id, row in rows.items()}
+        count = world.outbox.relay.tick()
+        world.reached["a staged job was published"] += count
+        if count and world.dice.random() < 0.4:
+            rows.update(before)
+            world.reached["a relay died before its mark"] += 1
 
 
 def canceller(world: World) -> Actor:

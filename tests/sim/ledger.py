@@ -33,6 +33,9 @@ class Ledger:
         self._starts: Counter[int] = Counter()
         self._uncounted: Counter[int] = Counter()
         self._highest = 0
+        #: Subjects of jobs that were staged in an outbox and committed there, and the jobs that came of them.
+        self.staged: set[str] = set()
+        self._published: dict[str, int] = {}
         self._slots: dict[tuple[str, int], int] = {}
         self._told: dict[int, str] = {}
         #: What events said that cannot be; a listener's own error would only be logged.
@@ -86,6 +89,7 @@ class Ledger:
             assert row.id > self._highest, "(8.6) an id was used again"
             self._highest = max(self._highest, row.id)
             self._check_slot(row)
+            self._check_outbox(row)
         else:
             assert row.state in MAY_BECOME[before.state], f"{before.state} became {row.state}"
         if row.token is not None and (before is None or before.token != row.token):
@@ -99,6 +103,16 @@ class Ledger:
             slot = (row.schedule, row.slot)
             assert slot not in self._slots, "(9) a slot was enqueued twice"
             self._slots[slot] = row.id
+
+    def _check_outbox(self, row: Row) -> None:
+        if row.subject is not None:
+            assert row.subject in self.staged, "a job came of a row that was rolled back"
+            assert row.subject not in self._published, "a row of the outbox made two jobs"
+            self._published[row.subject] = row.id
+
+    def unpublished(self) -> set[str]:
+        """Return what was staged and committed and has no job."""
+        return self.staged - self._published.keys()
 
     def _check_gone(self, rows: Rows) -> None:
         for id in self._before.keys() - rows.keys():

@@ -6,7 +6,8 @@ from typing import NamedTuple
 import apsw
 
 _COLUMNS = (
-    "id, kind, queue, state, priority, run_at, attempts, max_attempts, dedupe_key, token, lease_until, schedule, slot"
+    "id, kind, queue, state, priority, run_at, attempts, max_attempts, dedupe_key, token, lease_until, schedule, slot, "
+    "subject"
 )
 
 
@@ -26,6 +27,7 @@ class Row(NamedTuple):
     lease_until: int | None
     schedule: str | None
     slot: int | None
+    subject: str | None
 
     @property
     def live(self) -> bool:

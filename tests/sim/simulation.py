@@ -37,6 +37,9 @@ class Simulation:
             "requeuer": actors.requeuer(self.world),
             "pauser": actors.pauser(self.world),
             "pruner": actors.pruner(self.world),
+            "stager": actors.stager(self.world),
+            "relay": actors.relay(self.world),
+            "second relay": actors.relay(self.world),
             "outsider": actors.outsider(self.world, "outsider"),
         }
         self.world.jobs.schedules.add("minutely", every="1m", kind="plain", payload={})
@@ -142,6 +145,9 @@ class Simulation:
         for process in world.processes:
             process.die()
         world.processes.clear()
+        world.outbox.relay.catch_up()
+        world.check()
+        assert not world.ledger.unpublished(), "a staged job was never published"
         for schedule in world.jobs.schedules.list():
             world.jobs.schedules.remove(schedule.name)
         for queue in set(KINDS.values()):

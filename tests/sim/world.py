@@ -3,13 +3,14 @@
 import random
 from collections import Counter
 from collections.abc import Generator
+from itertools import count
 from pathlib import Path
 
 import jobq
 from jobq.model.events import JobStateChanged
 from jobq.model.runner import RunnerRow
 from jobq.runtime.parts import Parts
-from jobq.testing import FakeClock
+from jobq.testing import FakeClock, MemoryDatabase
 from tests.sim.ledger import Ledger
 from tests.sim.rows import Glass, Row, Rows
 
@@ -48,6 +49,10 @@ class World:
         #: A process that only produces and administers.
         self.jobs = jobq.open(path, clock=self.clock, config=CONFIG)
         self.jobs.bus.subscribe(JobStateChanged, self.ledger.hear)
+        #: A database of the program's own, and the outbox in it.
+        self.host = MemoryDatabase()
+        self.outbox = jobq.Outbox(self.jobs, connect=self.host.connect)
+        self.numbers = count(1)
         self._glass = Glass(self.jobs.path)
         self.processes: list[Process] = []
         self.paused_queues: set[str] = set()
