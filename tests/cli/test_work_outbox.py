@@ -58,7 +58,7 @@ def test_burst_publishes_first_and_runs_what_was_staged(tmp_path: Path) -> None:
 def test_a_worker_publishes_while_it_works(tmp_path: Path) -> None:
     """What is staged after its start is published and run; the variable names the outbox as the option does."""
     stage(0)
-    process = start("work", "-A", "store:jobs", cwd=tmp_path, env={"JOBQ_OUTBOX": "store:outbox"})
+    process = start("work", "-A", "store:jobs", cwd=tmp_path, env={"JOBQ_WORK_OUTBOX": "store:outbox"})
     stage(3)
 
     wait_for(lambda: states() == ["succeeded"] * 3)
