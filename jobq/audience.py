@@ -120,3 +120,8 @@ def call(function: Callable[[Any], object], told: object) -> None:
             raise  # Ctrl-C comes there and nowhere else
         name = getattr(function, "__qualname__", type(function).__name__)
         logger.error("jobq.bus.listener_failed", listener=name, error=type(error).__name__)
+
+
+def all_events(*types: object) -> bool:
+    """Whether these are classes of events, all of them."""
+    return all(isinstance(wanted, type) and issubclass(wanted, Event) for wanted in types)

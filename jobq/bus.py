@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from jobq.arguments import check_int
-from jobq.audience import Listener, Receiver, Subscription, Target, Weakly, call
+from jobq.audience import Listener, Receiver, Subscription, Target, Weakly, all_events, call
 from jobq.blocks import Blocks
 from jobq.doorbell import Doorbell
 from jobq.errors import ArgumentError
@@ -119,7 +119,7 @@ class Bus:
         It is called synchronously on the thread that delivers, may call any verb but ``wait``, and should be quick. One
         that raises is logged and skipped; the outcome of a job never changes because of it.
         """
-        if not _all_events(event_type):
+        if not all_events(event_type):
             raise ArgumentError("event_type", "a subclass of Event is needed")
         if not callable(listener):
             raise ArgumentError("listener", f"a function is needed, not a {type(listener).__name__}")
@@ -137,7 +137,7 @@ class Bus:
         keeps, however small ``maxsize`` is, then what comes. Nothing is missing and nothing comes twice. Where the bus
         does not keep all of it, or the id is no id of this bus, the first event is a :class:`Gap`.
         """
-        if not _all_events(*types):
+        if not all_events(*types):
             raise ArgumentError("types", "subclasses of Event are needed")
         if since is not None and not isinstance(since, str):
             raise ArgumentError("since", f"the last_id of a stream is needed, not a {type(since).__name__}")
@@ -244,7 +244,3 @@ class Bus:
         if found is None:
             found = self._routes[event_type] = tuple(target for target in self._audience if target.wants(event_type))
         return found
-
-
-def _all_events(*types: object) -> bool:
-    return all(isinstance(wanted, type) and issubclass(wanted, Event) for wanted in types)
