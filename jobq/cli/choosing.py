@@ -64,11 +64,16 @@ def chosen(arguments: argparse.Namespace) -> dict[str, Any] | None:
 
 
 def check_names(jobs: Any, where: dict[str, Any]) -> None:
-    """Refuse a kind or a queue that is not there: mistyped, it would look like nothing to do."""
-    from jobq.errors import QueueNotFound, UnknownKind  # start-up cost
+    """Refuse a kind, a queue or a parent that is not there: mistyped, it would look like nothing to do."""
+    from jobq.cli.enqueue import is_known  # start-up cost
+    from jobq.errors import JobNotFound, QueueNotFound, UnknownKind
+    from jobq.model.nearest import suggestion
 
-    kinds, queues = [kind.name for kind in jobs.kinds()], tuple(queue.name for queue in jobs.queues())
-    if where.get("kind") not in (None, *kinds):
-        raise UnknownKind(where["kind"], fix="`jobq kind list` shows the kinds of this database.")
-    if where.get("queue") not in (None, *queues):
-        raise QueueNotFound(where["queue"], known=queues)
+    kind, queue, parent = where.get("kind"), where.get("queue"), where.get("parent_id")
+    if kind is not None and not is_known(jobs, kind):
+        raise UnknownKind(kind, fix=suggestion(kind, (one.name for one in jobs.kinds())))
+    queues = () if queue is None else tuple(one.name for one in jobs.queues(hidden=True))
+    if queue is not None and queue not in queues:
+        raise QueueNotFound(queue, known=queues)
+    if parent is not None and not jobs.store.states((parent,)):
+        raise JobNotFound(parent)

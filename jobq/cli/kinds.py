@@ -84,12 +84,13 @@ def run_retries(arguments: argparse.Namespace) -> int:
     from jobq.cli.output import note, say_json, shown, table
     from jobq.cli.target import open_target
     from jobq.errors import UnknownKind
+    from jobq.model.nearest import suggestion
 
     with open_target(arguments) as jobs:
         known = {kind.name: kind for kind in jobs.kinds()}
         handler = jobs.handlers.find(arguments.kind)
         if handler is None and arguments.kind not in known:
-            raise UnknownKind(arguments.kind, fix="`jobq kind list` shows the kinds of this database.")
+            raise UnknownKind(arguments.kind, fix=suggestion(arguments.kind, known))
         policy = jobs.policy(arguments.kind)
         attempts = arguments.max_attempts or jobs.max_attempts(arguments.kind)
     delays = policy.schedule(attempts)

@@ -3,7 +3,7 @@
 import argparse
 from typing import Any
 
-from jobq.cli.choosing import add_filter, filter_of
+from jobq.cli.choosing import add_filter, check_names, filter_of
 from jobq.cli.options import Options, whole_number
 from jobq.cli.verbs import Verbs
 
@@ -12,7 +12,8 @@ _WIDE = ("prio", "attempts", "due or ended")
 _CODES = ("failure_reason", "reason")
 _OF_A_RUN = ("worker", "started_at", "ended_at", "reason", "failure_class", "error")
 _LIST = """\
-List jobs, newest first, without payloads and results. For the next page give --before the lowest id of this one."""
+List jobs, newest first, without payloads and results. For the next page give --before the lowest id of this one.
+Exit code 3 when a kind, queue or parent is named that is not there."""
 _SHOW = """\
 Show one job: every column that says something, its payload and result, the runs that did not succeed, what was done
 by hand, and what it logged. --json shows the empty columns as well."""
@@ -42,7 +43,10 @@ def run_list(arguments: argparse.Namespace) -> int:
     from jobq.cli.target import open_target
 
     with open_target(arguments) as jobs:
-        found = jobs.find(**filter_of(arguments))
+        where = filter_of(arguments)
+        found = jobs.find(**where)
+        if not found:
+            check_names(jobs, where)
     if arguments.json:
         say_json(found)
     else:

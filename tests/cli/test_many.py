@@ -99,6 +99,27 @@ def test_bad_choices_say_what_is_wrong(
     assert (jobs.get(job_id).state, jobs.changes()) == ("queued", [])
 
 
+def test_a_hidden_queue_can_be_named(cli: Cli, jobs: jobq.JobQueue) -> None:
+    """It is left out of listings, and its jobs fail all the same."""
+    dark = jobq.Config(queues={"dark": jobq.QueueConfig(hidden=True)})
+    with jobq.open(jobs.path, config=dark) as hiding:
+        job_id = hiding.enqueue("mail", queue="dark").id
+
+    answer = cli("job", "requeue", "--in-queue", "dark", "--dry-run", "--db", jobs.path, "--json")
+
+    assert (answer.code, answer.json["ids"]) == (0, [job_id])
+
+
+def test_an_unknown_kind_comes_with_the_nearest_one(cli: Cli, jobs: jobq.JobQueue) -> None:
+    """In a filter, a pause and the list of retries."""
+    jobs.enqueue("mail.send")
+
+    for command in (("job", "requeue", "--kind"), ("job", "list", "--kind"), ("kind", "pause"), ("kind", "retries")):
+        answer = cli(*command, "mail.snd", "--db", jobs.path)
+        assert (answer.code, answer.out) == (3, "")
+        assert "fix: Did you mean mail.send?" in answer.err
+
+
 def test_nothing_that_fits_is_no_error_and_not_asked_about(cli: Cli, jobs: jobq.JobQueue) -> None:
     """A nightly script finds nothing to do on most nights."""
     jobs.enqueue("mail")

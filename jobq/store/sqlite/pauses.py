@@ -6,6 +6,7 @@ from typing import Any
 import apsw
 
 from jobq.errors import QueueNotFound, UnknownKind
+from jobq.model.nearest import suggestion
 from jobq.store.sqlite import queues, rows
 
 # The primary keys of jobq_queue and jobq_kind.
@@ -16,6 +17,7 @@ RESUME_QUEUE = """
 UPDATE jobq_queue SET paused_at = NULL, paused_by = NULL, paused_why = NULL WHERE name = ? AND paused_at IS NOT NULL
 """
 KIND_EXISTS = "SELECT 1 FROM jobq_kind WHERE name = ?"
+KINDS = "SELECT name FROM jobq_kind"
 PAUSE_KIND = """
 UPDATE jobq_kind SET paused_at = ?, paused_by = ?, paused_why = ? WHERE name = ? AND paused_at IS NULL
 """
@@ -56,7 +58,8 @@ def require_queue(conn: apsw.Connection, queue: str) -> None:
 
 def _require_kind(conn: apsw.Connection, kind: str) -> None:
     if conn.execute(KIND_EXISTS, (kind,)).fetchone() is None:
-        raise UnknownKind(kind)
+        known: list[Any] = conn.execute(KINDS).fetchall()
+        raise UnknownKind(kind, fix=suggestion(kind, (name for (name,) in known)))
 
 
 def _changed(conn: apsw.Connection, statement: str, bindings: tuple[Any, ...]) -> bool:
