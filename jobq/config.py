@@ -168,11 +168,6 @@ class Config(Settings):
         converter=_hand,
         metadata=setting("most jobs that a worker thread claims at once; 1 turns hands off"),
     )
-    event_ring_size: int = attrs.field(
-        default=RING_SIZE,
-        converter=_event_ring_size,
-        metadata=setting("newest events that are kept for streams that go on where a client left off", section="api"),
-    )
     self_heal: bool = attrs.field(
         default=False,
         converter=_self_heal,
@@ -220,6 +215,11 @@ class Config(Settings):
         default=5,
         converter=filesettings.trace_backups,
         metadata=setting("how many older ones are kept", section="trace", key="backups"),
+    )
+    event_ring_size: int = attrs.field(
+        default=RING_SIZE,
+        converter=_event_ring_size,
+        metadata=setting("newest events that are kept for streams that go on where a client left off", section="api"),
     )
 
     @classmethod

@@ -5,7 +5,8 @@ found, not only the first; what is said later wins: file, then variables, then t
 """
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from jobq.configsources import Given, Path, known_settings, of_document, of_environment, of_texts
@@ -70,10 +71,7 @@ class _Reading:
 
     def take(self, said: Iterator[Given]) -> None:
         for given in said:
-            try:
-                self._place(given)
-            except ConfigError as error:
-                self.mistakes.append(self._located(error, given))
+            self._attempt(partial(self._place, given), given)
 
     def values(self) -> dict[str, Any]:
         """Return the values by field; a table's own values are made into its class."""
@@ -83,6 +81,12 @@ class _Reading:
             assert kind is not None, "a section of tables says their class"
             values[made.name] = {name: kind(**inside) for name, inside in tables.items()}
         return values
+
+    def _attempt(self, check: Callable[[], object], given: Given) -> None:
+        try:
+            check()
+        except ConfigError as error:
+            self.mistakes.append(self._located(error, given))
 
     def _place(self, given: Given) -> None:
         section = given.path[0]
@@ -100,8 +104,17 @@ class _Reading:
         if len(given.path) > 2:
             fix = f"Write {section}.{found.key}=VALUE; a table is {{ name = value }}."
             raise ConfigError(f"{section}.{found.key}: it takes one value", fix=fix)
-        self._found[found.name] = _checked(found, given.value)
-        self.sources[given.path] = given.source
+        if not self._finds_bad_entries(found, given):
+            self._found[found.name] = _checked(found, given.value)
+            self.sources[given.path] = given.source
+
+    def _finds_bad_entries(self, found: Setting, given: Given) -> bool:
+        """Look at each entry of a table by itself, so that a mistake has the entry's own line."""
+        before = len(self.mistakes)
+        if isinstance(given.value, Mapping) and _takes_a_table(found):
+            for name, value in given.value.items():
+                self._attempt(partial(_checked, found, {name: value}), given._replace(path=(*given.path, name)))
+        return len(self.mistakes) > before
 
     def _place_inside(self, section: Setting, given: Given) -> None:
         assert section.table is not None, "a section of tables says their class"
@@ -129,6 +142,14 @@ class _Reading:
         if given.source != "file":
             return ConfigError(f"{given.source}: {error.problem}", fix=error.fix)
         return ConfigFileError(self._file, error.problem, line=line_of(self._text, given.path), fix=error.fix)
+
+
+def _takes_a_table(found: Setting) -> bool:
+    try:
+        _checked(found, {})
+    except ConfigError:
+        return False
+    return True
 
 
 def _checked(found: Setting, value: object) -> object:

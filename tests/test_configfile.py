@@ -83,7 +83,9 @@ def test_empty_file_is_the_default(file: Path) -> None:
         pytest.param("[jobs]\nlease = true", 2, "lease: a duration cannot be a bool", '"90s"', id="type"),
         pytest.param("[jobs]\nhand = 0", 2, "hand: a whole number from 1 to 1,000 is needed", "", id="range"),
         pytest.param("[jobs]\nlease = 1979-05-27", 2, "lease: a duration cannot be a date", '"90s"', id="date"),
-        pytest.param("[jobs.kind_limits]\nmail = 0", 1, "kind_limits['mail']: a whole number", "", id="cap"),
+        pytest.param("[jobs.kind_limits]\nmail = 0", 2, "kind_limits['mail']: a whole number", "", id="cap"),
+        pytest.param("[jobs.retention]\nfailed = 1\nfialed = 1", 3, "retention: there is no", "failed?", id="in"),
+        pytest.param("[jobs]\nlease = { a = 1, b = 2 }", 2, "lease: a duration cannot be a dict", '"90s"', id="table"),
     ],
 )
 def test_mistake_names_its_line_and_what_is_known(file: Path, text: str, line: int, problem: str, fix: str) -> None:
@@ -143,6 +145,9 @@ def test_every_mistake_is_found(file: Path) -> None:
     file.write_text("[jobs]\nlaese = 1\nhand = 0\n[queue.mail]\n")
 
     assert [one.line for one in load(Config, path=file).mistakes if isinstance(one, ConfigFileError)] == [2, 3, 4]
+    file.write_text("[jobs]\nlease = { a = 1, b = 2 }\n[jobs.kind_limits]\nfax = 0\nmail = 1\nnote = 'x'\n")
+    assert [one.line for one in load(Config, path=file).mistakes if isinstance(one, ConfigFileError)] == [2, 4, 6]
+    file.write_text("[jobs]\nlaese = 1\nhand = 0\n[queue.mail]\n")
     with pytest.raises(ConfigFileError) as caught:
         Config.from_toml(file)
     assert "There are 2 more mistakes; `jobq config check` lists them." in caught.value.__notes__

@@ -1,6 +1,7 @@
 """``jobq config check``."""
 
 import argparse
+from itertools import chain
 from typing import Any
 
 from jobq.cli.options import Options
@@ -42,16 +43,15 @@ def settings_help() -> str:
     from jobq.configsources import variables_inside
     from jobq.settings import settings_of
 
-    lines: list[str] = []
+    sections: dict[str, list[str]] = {}
     for one in settings_of(Config).values():
         heading = f"[{one.section}]" if one.table is None else f"[{one.section}.<name>]"
-        if heading not in lines:
-            lines.append(heading)
         inside = {one.variable: one} if one.table is None else variables_inside(one)
         for variable, found in inside.items():
+            lines = sections.setdefault(heading, [heading])
             lines.append(f"  {found.key} [{variable}]")
             lines.extend(textwrap.wrap(found.meaning, 100, initial_indent="      ", subsequent_indent="      "))
-    return "\n".join(lines)
+    return "\n".join(chain.from_iterable(sections.values()))
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -88,6 +88,8 @@ def test_help_lists_every_setting_with_its_variable_and_the_order(cli: Cli) -> N
         assert one.meaning in text or one.table
         assert one.variable in text or one.table
     assert "[queues.<name>] workers [JOBQ_QUEUES_<NAME>_WORKERS]" in text
+    assert "event_ring_size" not in text.partition("[api]")[0]
+    assert "[JOBQ_JOBS_" not in text.partition("[queues.<name>]")[2]
     assert "what --set says, else its variable, else the --config file, else the default" in " ".join(
         cli("work", "--help").out.split()
     )
