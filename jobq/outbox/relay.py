@@ -72,8 +72,11 @@ class Relay(Service):
             OutboxUnavailable: the host's database cannot be reached, or fails.
             OutboxTableMissing: it has no outbox table.
             ForeignHandle: ``connect()`` has opened jobq's own file.
+            InsideTransaction: this thread has a ``jobs.transaction()`` open.
             StoreError: trouble with jobq's file; the rows wait.
         """
+        # Rolled back, it would take the jobs along, whose rows are marked by then.
+        self._jobs.blocks.refuse("relay.tick")
         if threading.current_thread() is self.thread:
             self._gap.keep(self._drop)
         with self._host() as host:

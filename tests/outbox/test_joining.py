@@ -189,6 +189,18 @@ def test_a_drain_is_refused(jobs: jobq.JobQueue, outbox: jobq.Outbox, connection
         jobq.Runner(jobs).drain()
 
 
+def test_a_tick_inside_a_transaction_is_refused(jobs: jobq.JobQueue, outbox: jobq.Outbox, connection: Any) -> None:
+    """Its rows would be marked as published although the transaction may be rolled back with their jobs."""
+    with outbox.joined(connection):
+        jobs.enqueue("mail")
+    connection.commit()
+    with aborted(jobs.transaction()), pytest.raises(jobq.InsideTransaction):
+        outbox.relay.tick()
+    assert outbox.pending().count == 1
+
+    assert (outbox.relay.tick(), [job.kind for job in jobs.find()]) == (1, ["mail"])
+
+
 def test_required_refuses_an_enqueue_outside(jobs: jobq.JobQueue, required: jobq.Outbox, connection: Any) -> None:
     """With the fix and nothing written; a transaction of either kind is what it asks for."""
     for enqueue in (
