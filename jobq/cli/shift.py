@@ -92,8 +92,7 @@ class Shift:
             self._runner.scheduler.tick()
             self._leader.over = True
             for outbox in self._outboxes:
-                while outbox.relay.tick():
-                    pass
+                outbox.relay.catch_up()
 
     def _say_end(self) -> None:
         counts = ", ".join(f"{number} {what}" for what, number in sorted(self._ended.items()))

@@ -55,6 +55,17 @@ def test_burst_publishes_first_and_runs_what_was_staged(tmp_path: Path) -> None:
     assert states() == ["succeeded"] * 120
 
 
+def test_burst_gets_past_rows_that_cannot_be_published(tmp_path: Path) -> None:
+    """A tick that made no job is not the last one while there is more."""
+    stage(101)
+    with contextlib.closing(sqlite3.connect("host.sqlite")) as connection, connection:
+        connection.execute("UPDATE jobq_outbox SET draft = 'broken' WHERE id <= 100")
+
+    answer = finish(start("work", "-A", "store:jobs", "--outbox", "store:outbox", "--burst", cwd=tmp_path))
+
+    assert (answer.code, states()) == (0, ["succeeded"]), answer.err
+
+
 def test_a_worker_publishes_while_it_works(tmp_path: Path) -> None:
     """What is staged after its start is published and run; the variable names the outbox as the option does."""
     stage(0)
