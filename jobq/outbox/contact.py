@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from jobq.errors import JobqError, OutboxTableMissing, OutboxUnavailable
 from jobq.outbox.host import Host, lacks_table
 from jobq.outbox.kinds import host_of
-from jobq.outbox.staging import refuse_jobqs_file
+from jobq.outbox.staging import refuse_unfit
 
 T = TypeVar("T")
 
@@ -37,10 +37,7 @@ class Contact:
         try:
             host = host_of(connection)
             host.raw = connection
-            problem = host.problem()
-            if problem is not None:
-                raise OutboxUnavailable(problem)
-            refuse_jobqs_file(host, self._path)
+            refuse_unfit(host, self._path)
         except BaseException:
             _close(connection)
             raise

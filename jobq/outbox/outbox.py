@@ -17,7 +17,7 @@ from jobq.outbox.contact import Contact
 from jobq.outbox.host import Host
 from jobq.outbox.kinds import host_of
 from jobq.outbox.relay import Relay
-from jobq.outbox.staging import Staging
+from jobq.outbox.staging import Staging, refuse_unfit
 from jobq.outbox.table import DEFINITIONS, Dialect
 
 T = TypeVar("T")
@@ -122,16 +122,19 @@ class Outbox:
     def create_table(self, connection: Any = None) -> None:
         """Make the table ``jobq_outbox`` where it is not there: committed at once, through a connection of its own.
 
-        Through a ``connection`` of the host's it is made as that stands, and committed by the host.
+        Through a ``connection`` of the host's it is made as that stands, and committed by the host; an error of the
+        driver comes out as the driver raises it then.
 
         Raises:
             OutboxUnavailable: the database cannot be reached, or refuses.
             ArgumentError, ForeignHandle: as for :meth:`joined`.
         """
-        if connection is not None:
-            host_of(connection).create()
-        else:
+        if connection is None:
             self._with_own(lambda host: host.create_and_commit())
+            return
+        host = host_of(connection)
+        refuse_unfit(host, self.jobs.path)
+        host.create()
 
     @staticmethod
     def ddl(dialect: str) -> str:

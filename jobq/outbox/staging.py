@@ -34,8 +34,7 @@ class Staging:
 
     def check(self) -> None:
         """Refuse what can be seen to be wrong before anything is staged, without a statement in a transaction."""
-        _refuse_unusable(self._host)
-        refuse_jobqs_file(self._host, self._path)
+        refuse_unfit(self._host, self._path)
         if self._required and self._host.will_commit_alone():
             raise OutsideTransaction("the connection is in autocommit and has no transaction open")
 
@@ -68,6 +67,12 @@ class Staging:
             self._checked = True
 
 
+def refuse_unfit(host: Host, path: str) -> None:
+    """Raise OutboxUnavailable where a connection cannot be used, ForeignHandle where it has jobq's own file open."""
+    _refuse_unusable(host)
+    refuse_jobqs_file(host, path)
+
+
 def refuse_jobqs_file(host: Host, path: str) -> None:
     """Raise ForeignHandle where a connection has jobq's own file open.
 
@@ -79,6 +84,7 @@ def refuse_jobqs_file(host: Host, path: str) -> None:
 
 
 def _refuse_unusable(host: Host) -> None:
+    """Raise OutboxUnavailable where a connection is closed, or another thread's."""
     problem = host.problem()
     if problem is not None:
         raise OutboxUnavailable(problem)

@@ -1,5 +1,6 @@
 """What an outbox refuses: each with its fix, nothing half-written, and the host's transaction as it was."""
 
+import contextlib
 import sqlite3
 import subprocess
 import sys
@@ -248,3 +249,7 @@ def test_jobqs_own_file_is_refused_with_apsw_too(jobs: jobq.JobQueue, errors: Er
 
     with pytest.raises(jobq.ForeignHandle):
         outbox.create_table()
+    with contextlib.closing(apsw.Connection(jobs.path)) as connection:
+        with pytest.raises(jobq.ForeignHandle):
+            outbox.create_table(connection)
+        assert connection.execute("SELECT * FROM sqlite_schema WHERE name = 'jobq_outbox'").fetchall() == []

@@ -379,7 +379,7 @@ def test_pending_counts_and_says_how_old(
 
 
 def test_a_closed_connection_is_refused(host: Any, outbox: jobq.Outbox, jobs: jobq.JobQueue) -> None:
-    """When it is joined, with the fix; a session has none to close."""
+    """When it is joined or is to make the table, with the fix; a session has none to close."""
     connection = host.connect()
     connection.close()
     if type(connection).__name__ == "Session":
@@ -388,6 +388,8 @@ def test_a_closed_connection_is_refused(host: Any, outbox: jobq.Outbox, jobs: jo
     with pytest.raises(jobq.OutboxUnavailable) as caught, outbox.joined(connection):
         jobs.enqueue("mail")
     assert caught.value.fix
+    with pytest.raises(jobq.OutboxUnavailable):
+        outbox.create_table(connection)
 
 
 def test_making_the_table_again_changes_nothing(host: Any, outbox: jobq.Outbox, jobs: jobq.JobQueue) -> None:
