@@ -61,8 +61,8 @@ class Transacting(Core):
         until the block has ended, so keep it short; one that is open for over a second is reported: while it is open
         by a runner of this process or a verb that waited for it in vain, else at its end. ``drain``, ``run_once``,
         ``wait``, leases, ``close``, ``job.transaction`` and ``relay.tick`` are refused inside. A block inside a block
-        is a savepoint. Events, cancels of running handlers, and log lines follow the commit; when an exception ends the block nothing
-        was written and nothing is told.
+        is a savepoint. Events, cancels of running handlers, and log lines follow the commit; when an exception ends the
+        block nothing was written and nothing is told.
 
         Raises:
             StoreBusy: another transaction held the lock for longer than ``busy_timeout``, so the block did not begin.

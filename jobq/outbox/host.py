@@ -8,6 +8,8 @@ from jobq.outbox.table import Dialect, Mark, NewRow, Refusal, Row, Statements
 
 #: Values for the parameters of a statement.
 Values = Sequence[Any]
+#: Of a batch, the part that rows whose pause is over may take from those that were never tried: one in so many.
+SHARE = 4
 
 
 class Host(ABC):
@@ -57,9 +59,29 @@ class Host(ABC):
     def create_and_commit(self) -> None:
         """Make the table in a transaction of its own."""
 
+    def waiting(self, now: int, longest: int, limit: int) -> list[Row]:
+        """Return rows to publish in staged order: those never tried, and those whose pause is over.
+
+        However many fail, those never tried get most of the batch. No pause is longer than ``longest``, so one that has
+        more left was measured by a clock that has been set back, and is over.
+        """
+        fresh = self.fresh(limit)
+        room = max(limit - len(fresh), limit // SHARE)
+        again = self.again(now, room)
+        ahead = self.ahead(now + longest, room - len(again))
+        return sorted([*again, *ahead, *fresh[: limit - len(again) - len(ahead)]])
+
     @abstractmethod
-    def waiting(self, now: int, limit: int) -> list[Row]:
-        """Return rows to publish in staged order: those never tried, and those whose pause is over."""
+    def fresh(self, limit: int) -> list[Row]:
+        """Return rows that were never tried, in staged order."""
+
+    @abstractmethod
+    def again(self, now: int, limit: int) -> list[Row]:
+        """Return rows that failed and whose pause is over, those first that were to be tried first."""
+
+    @abstractmethod
+    def ahead(self, then: int, limit: int) -> list[Row]:
+        """Return rows that failed and whose pause ends after an instant, likewise."""
 
     @abstractmethod
     def note(self, marks: Sequence[Mark], refusals: Sequence[Refusal]) -> None:
@@ -99,13 +121,17 @@ class SqlHost(Host):
     def write(self, changes: Sequence[tuple[str, Sequence[Values]]]) -> None:
         """Carry out each statement once for each of its values, all in one transaction of their own."""
 
-    def waiting(self, now: int, limit: int) -> list[Row]:
-        """Return rows to publish in staged order."""
-        found = [
-            *self.fetch(self.statements.fresh, (limit,)),
-            *self.fetch(self.statements.again, (now, limit)),
-        ]
-        return sorted(map(Row._make, found))[:limit]
+    def fresh(self, limit: int) -> list[Row]:
+        """Return rows that were never tried."""
+        return [Row._make(row) for row in self.fetch(self.statements.fresh, (limit,))]
+
+    def again(self, now: int, limit: int) -> list[Row]:
+        """Return rows whose pause is over."""
+        return [Row._make(row) for row in self.fetch(self.statements.again, (now, limit))]
+
+    def ahead(self, then: int, limit: int) -> list[Row]:
+        """Return rows whose pause ends after an instant."""
+        return [Row._make(row) for row in self.fetch(self.statements.ahead, (then, limit))]
 
     def note(self, marks: Sequence[Mark], refusals: Sequence[Refusal]) -> None:
         """Write down what became of rows."""

@@ -112,10 +112,17 @@ class MemoryHost(Host):
     def create_and_commit(self) -> None:
         """Do nothing."""
 
-    def waiting(self, now: int, limit: int) -> list[Row]:
-        """Return what is to be published."""
-        found = self._rows(lambda row: row.published_at is None and row.retry_at <= now)
-        return [Row(row.id, row.uid, row.kind, row.draft, row.attempts, row.error) for row in found[:limit]]
+    def fresh(self, limit: int) -> list[Row]:
+        """Return what was never tried."""
+        return self._waiting(lambda row: row.retry_at == 0, limit)
+
+    def again(self, now: int, limit: int) -> list[Row]:
+        """Return what is to be tried again."""
+        return self._waiting(lambda row: 0 < row.retry_at <= now, limit)
+
+    def ahead(self, then: int, limit: int) -> list[Row]:
+        """Return what is to be tried after an instant."""
+        return self._waiting(lambda row: row.retry_at > then, limit)
 
     def note(self, marks: Sequence[Mark], refusals: Sequence[Refusal]) -> None:
         """Write down what became of rows."""
@@ -156,6 +163,11 @@ class MemoryHost(Host):
         found = self._rows(lambda row: row.published_at is None and row.retry_at > 0)
         columns = [(row.id, row.kind, row.attempts, row.error, row.staged_at, row.retry_at) for row in found]
         return sorted(columns, key=lambda row: row[-1])[:limit]
+
+    def _waiting(self, wanted: Callable[[StagedRow], bool], limit: int) -> list[Row]:
+        found = self._rows(lambda row: row.published_at is None and wanted(row))
+        found.sort(key=lambda row: (row.retry_at, row.id))
+        return [Row(row.id, row.uid, row.kind, row.draft, row.attempts, row.error) for row in found[:limit]]
 
     def _rows(self, wanted: Callable[[StagedRow], bool]) -> list[StagedRow]:
         with self._database.lock:

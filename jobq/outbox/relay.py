@@ -32,10 +32,12 @@ logger = get_logger(__name__)
 BATCH = 100
 #: Seconds between ticks, unless there is more to do.
 EVERY = 0.2
-#: Seconds between two looks for what is to be forgotten, and how many rows of the host's go at once.
+#: Seconds between two looks for what is to be forgotten, and how many rows of the host's go in one tick.
 TIDY_EVERY, TIDIED = 60.0, 500
 #: The pauses of a row that cannot be published.
 PAUSES = RetryPolicy(base=1.0, maximum=300.0, jitter=0.0)
+#: The longest of them, in milliseconds.
+LONGEST_WAIT = round(PAUSES.maximum * 1000)
 
 
 class Relay(Service):
@@ -80,11 +82,10 @@ class Relay(Service):
         if threading.current_thread() is self.thread:
             self._gap.keep(self._drop)
         with self._host() as host:
-            rows = self._contact.ask(host.waiting, to_ms(self.clock.now()), BATCH)
+            rows = self._contact.ask(host.waiting, to_ms(self.clock.now()), LONGEST_WAIT, BATCH)
             self._full = len(rows) == BATCH
             count = self._relay(host, rows) if rows else 0
-            if self.clock.monotonic() >= self._tidy_at:
-                self._tidy(host)
+            if self.clock.monotonic() >= self._tidy_at and not self._tidy(host):
                 self._tidy_at = self.clock.monotonic() + TIDY_EVERY
         self._host_works()
         return count
@@ -221,17 +222,19 @@ class Relay(Service):
         seconds = PAUSES.delay(row.attempts + 1, 0.0)
         return Refusal(row.uid, text, to_ms(now) + round(seconds * 1000))
 
-    def _tidy(self, host: Host) -> None:
-        """Delete rows that were published long ago, and what jobq's file says of those that nobody asks about."""
+    def _tidy(self, host: Host) -> bool:
+        """Delete rows that were published long ago, and what jobq's file says of those that nobody asks about.
+
+        Some of them, for what is staged waits meanwhile; the answer says whether there may be more.
+        """
         until = to_ms(self.clock.now()) - round(self._keep * 1000)
-        while done := self._contact.ask(host.done, until, TIDIED):
+        done = self._contact.ask(host.done, until, TIDIED)
+        if done:
             # Told before they are gone: after a crash between mark and note there would be nobody to say it.
             self._jobs.store.note_marked([(uid, from_ms(at)) for uid, at in done])
             self._contact.ask(host.delete, [uid for uid, _ in done])
-            if len(done) < TIDIED:
-                break
-        while self._jobs.store.forget_published():
-            pass
+        forgotten = self._jobs.store.forget_published()
+        return len(done) == TIDIED or forgotten > 0
 
 
 def _detail(error: JobqError) -> str:

@@ -58,9 +58,10 @@ class Statements(NamedTuple):
     """Every statement, as one driver wants it."""
 
     insert: str
-    # The next two: jobq_outbox_waiting. Rows that failed stand apart, so that they are not walked over by each look.
+    # The next three: jobq_outbox_waiting. Rows that failed stand apart, so that they are not walked over by each look.
     fresh: str
     again: str
+    ahead: str
     # The next three: the unique index of uid.
     mark: str
     refuse: str
@@ -82,6 +83,10 @@ _QMARK = Statements(
     again=(
         "SELECT id, uid, kind, draft, attempts, error FROM jobq_outbox"
         " WHERE published_at IS NULL AND retry_at > 0 AND retry_at <= ? ORDER BY retry_at, id LIMIT ?"
+    ),
+    ahead=(
+        "SELECT id, uid, kind, draft, attempts, error FROM jobq_outbox"
+        " WHERE published_at IS NULL AND retry_at > ? ORDER BY retry_at, id LIMIT ?"
     ),
     mark="UPDATE jobq_outbox SET job_id = ?, published_at = ?, error = NULL WHERE uid = ? AND published_at IS NULL",
     refuse=(

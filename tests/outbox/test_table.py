@@ -19,6 +19,7 @@ FOLDER = Path(table.__file__).parent
 SERVED = {
     "fresh": "jobq_outbox_waiting",
     "again": "jobq_outbox_waiting",
+    "ahead": "jobq_outbox_waiting",
     "next_retry": "jobq_outbox_waiting",
     "failing": "jobq_outbox_waiting",
     "done": "jobq_outbox_done",
