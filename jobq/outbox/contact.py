@@ -11,6 +11,8 @@ from jobq.outbox.staging import refuse_unfit
 
 T = TypeVar("T")
 
+#: What PostgreSQL answers where somebody else was faster: serialization failure, deadlock, lock not available.
+_CONTENDED = frozenset({"40001", "40P01", "55P03"})
 #: Inherited through a fork: to close one, or to let it go, might harm the parent.
 _abandoned: list[Host] = []
 
@@ -71,8 +73,9 @@ class Contact:
             return OutboxTableMissing()
         original = getattr(error, "orig", None) or error
         code = getattr(original, "sqlstate", None) or getattr(original, "sqlite_errorname", None)
+        busy = code in _CONTENDED or "SQLITE_BUSY" in (code or "") or type(original).__name__ == "BusyError"
         name = f"{type(original).__name__}{f' ({code})' if code else ''}"
-        return OutboxUnavailable(name, busy="SQLITE_BUSY" in name or name == "BusyError")
+        return OutboxUnavailable(name, busy=busy)
 
 
 def _close(connection: Any) -> None:
