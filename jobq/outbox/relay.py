@@ -68,7 +68,8 @@ class Relay(Service):
     def tick(self) -> int:
         """Publish up to 100 rows that are due, in staged order, mark them, and return how many jobs that made.
 
-        A row that was published before and not marked is only marked. Nothing staged returns 0.
+        A row that was published before and not marked is only marked, and one whose dedupe key is held makes no job.
+        Nothing staged returns 0.
 
         Raises:
             OutboxUnavailable: the host's database cannot be reached, or fails.

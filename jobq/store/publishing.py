@@ -17,7 +17,7 @@ class StagedDraft(NamedTuple):
 
 
 class PublishedDraft(NamedTuple):
-    """What became of one: the job that it is, and whether it has become it now; or why it cannot be one."""
+    """What became of one: the job that it is, and whether that was made for it now; or why it cannot be one."""
 
     uid: str
     job_id: int | None = None

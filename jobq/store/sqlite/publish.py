@@ -77,7 +77,7 @@ def _place(
     pairs = list(zip(rows_, placed, strict=True))
     conn.executemany(RECORD, [(row.uid, row.number, one.id, rows.to_ms(now)) for row, one in pairs])
     conn.execute(END_ROWS)
-    return [PublishedDraft(row.uid, one.id, new=True) for row, one in pairs]
+    return [PublishedDraft(row.uid, one.id, new=one.created) for row, one in pairs]
 
 
 def _refusal(error: JobqError | apsw.ConstraintError) -> JobqError:
