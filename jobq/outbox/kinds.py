@@ -59,7 +59,8 @@ _KINDS: dict[tuple[str, str], Callable[[Any], Host]] = {
     ("psycopg", "Connection"): PsycopgHost,
     ("sqlalchemy", "Connection"): _core,
     ("sqlalchemy", "Session"): _session,
-    ("sqlalchemy", "scoped_session"): _session,
+    # Stands for a session of this thread's, and has not all of its attributes.
+    ("sqlalchemy", "scoped_session"): lambda scoped: host_of(scoped()),
     # What engine.raw_connection() returns: a driver's connection that goes back to the pool when it is closed.
     ("sqlalchemy", "_ConnectionFairy"): lambda fairy: host_of(fairy.driver_connection),
     ("jobq", "MemoryConnection"): MemoryHost,

@@ -23,10 +23,15 @@ class StandardHost(SqliteHost):
         return self.connection.isolation_level is None
 
     def execute(self, sql: str, values: Values = ()) -> list[tuple[Any, ...]]:
-        """Carry out one statement, past the host's row factory."""
+        """Carry out one statement, past what the host makes of rows and texts."""
         cursor = self.connection.cursor()
         cursor.row_factory = None
-        rows: list[tuple[Any, ...]] = cursor.execute(sql, values).fetchall()
+        factory = self.connection.text_factory
+        self.connection.text_factory = str
+        try:
+            rows: list[tuple[Any, ...]] = cursor.execute(sql, values).fetchall()
+        finally:
+            self.connection.text_factory = factory
         return rows
 
     def add(self, sql: str, values: Values) -> int:

@@ -150,7 +150,7 @@ class CoreHost(SqlAlchemyHost):
 
 
 class SessionHost(SqlAlchemyHost):
-    """An ``sqlalchemy.orm.Session``, or a ``scoped_session``."""
+    """An ``sqlalchemy.orm.Session``."""
 
     def __init__(self, session: Any) -> None:
         super().__init__(session.get_bind().engine)

@@ -8,7 +8,7 @@ from typing import Any
 import apsw
 import psycopg
 import sqlalchemy
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, scoped_session, sessionmaker
 from sqlalchemy.pool import NullPool
 
 from jobq.testing import MemoryDatabase
@@ -168,9 +168,14 @@ def make(kind: str, path: Path, dsn: Callable[[], str]) -> Any:
         return SqlHostDatabase(standard, standard)
     if kind == "apsw":
         return ApswDatabase(lambda: patient(apsw.Connection(str(path / "shop.sqlite"))), standard)
-    if kind in ("core", "orm"):
+    if kind in ("core", "orm", "scoped"):
         engine = sqlalchemy.create_engine(f"sqlite:///{path / 'shop.sqlite'}", poolclass=NullPool)
-        return AlchemyDatabase(engine.connect if kind == "core" else lambda: Session(engine), standard)
+        connects: dict[str, Callable[[], Any]] = {
+            "core": engine.connect,
+            "orm": lambda: Session(engine),
+            "scoped": lambda: scoped_session(sessionmaker(engine)),
+        }
+        return AlchemyDatabase(connects[kind], standard)
     uri = dsn()
     if kind == "psycopg":
         return PostgresDatabase(lambda: psycopg.connect(uri), lambda: psycopg.connect(uri))
@@ -179,5 +184,5 @@ def make(kind: str, path: Path, dsn: Callable[[], str]) -> Any:
     return AlchemyPostgres(connect, lambda: psycopg.connect(uri))
 
 
-KINDS = ("memory", "sqlite3", "apsw", "core", "orm", "psycopg", "core-psycopg", "orm-psycopg")
+KINDS = ("memory", "sqlite3", "apsw", "core", "orm", "scoped", "psycopg", "core-psycopg", "orm-psycopg")
 SQL_KINDS = KINDS[1:]

@@ -1,4 +1,4 @@
-"""Many rows at once: those that fail, and those that were published, do not keep the others waiting."""
+"""Rows that stay: those that fail, and those that were published, do not keep the others waiting, and go in time."""
 
 from collections.abc import Callable
 from typing import Any
@@ -51,6 +51,42 @@ def test_a_clock_set_back_does_not_prolong_a_pause(
     clock.jump(-365 * 86_400)
 
     assert (outbox.relay.tick(), outbox.pending().count) == (1, 0)
+
+
+def test_published_rows_are_deleted_after_their_time(
+    host: Any, jobs: jobq.JobQueue, make_outbox: Make, clock: FakeClock
+) -> None:
+    """First the host's row, and thirty days after its mark jobq's record of it."""
+    outbox = make_outbox(host, keep="2h")
+    with staging(outbox, host):
+        jobs.enqueue("mail")
+    for hours, left in ((0, (1, 1)), (1, (1, 1)), (3, (0, 1)), (24 * 29, (0, 1)), (24, (0, 0))):
+        clock.advance(hours * 3600)
+        outbox.relay.tick()
+        assert (len(host.rows()), _records(jobs)) == left, hours
+
+
+def _records(jobs: jobq.JobQueue) -> int:
+    with jobs.read() as snapshot:
+        return snapshot.execute("SELECT count(*) FROM jobq_published")[0][0]
+
+
+def test_a_mark_that_jobq_was_not_told_of_is_told_before_the_row_goes(
+    host: Any, outbox: jobq.Outbox, jobs: jobq.JobQueue, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A crash right after the mark leaves no record behind for ever."""
+    with staging(outbox, host):
+        jobs.enqueue("mail")
+    with monkeypatch.context() as patch:
+        patch.setattr(jobs.store, "note_marked", lambda marks: None)
+        outbox.relay.tick()
+    clock.advance("25h")
+    outbox.relay.tick()
+    assert (host.rows(), _records(jobs)) == ([], 1)
+    clock.advance("29d")
+    outbox.relay.tick()
+
+    assert _records(jobs) == 0
 
 
 def test_published_rows_are_deleted_a_part_in_each_tick(

@@ -12,7 +12,7 @@ import apsw
 import psycopg
 import pytest
 import sqlalchemy
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, scoped_session
 from sqlalchemy.pool import NullPool
 
 import jobq
@@ -105,7 +105,7 @@ def _in_autocommit(host: Any) -> Any:
         connection.autocommit = True
     elif isinstance(connection, sqlalchemy.Connection):
         return connection.execution_options(isolation_level="AUTOCOMMIT")
-    elif isinstance(connection, Session):
+    elif isinstance(connection, (Session, scoped_session)):
         engine = connection.get_bind().engine  # type: ignore[union-attr]
         return Session(engine.execution_options(isolation_level="AUTOCOMMIT"))
     elif not isinstance(connection, apsw.Connection):
@@ -196,6 +196,7 @@ def test_rows_of_the_hosts_factories_do_not_matter(jobs: jobq.JobQueue, tmp_path
     def odd() -> Any:
         connection = connect()
         connection.row_factory = lambda cursor, row: {"row": row}
+        connection.text_factory = bytes
         return connection
 
     outbox = jobq.Outbox(jobs, connect=odd)
