@@ -35,6 +35,10 @@ class OutboxTableMissing(JobqError, LookupError):
         self.fix = "Call outbox.create_table() once, or add the statements of Outbox.ddl(...) to your migrations."
 
 
+_WAIT = "The relay tries again by itself; if it lasts, see who keeps a transaction open in the host's database."
+_GIVE = "Give an open connection, on the thread that uses it; the relay goes on by itself once it can."
+
+
 class OutboxUnavailable(JobqError, RuntimeError):
     """The connection to the host's database cannot be used, or failed; what was staged stays staged.
 
@@ -45,4 +49,4 @@ class OutboxUnavailable(JobqError, RuntimeError):
         super().__init__(f"the host's database cannot be used: {why}")
         self.why = why
         self.busy = busy
-        self.fix = "Give an open connection, on the thread that uses it; the relay goes on by itself once it can."
+        self.fix = _WAIT if busy else _GIVE
