@@ -1,6 +1,6 @@
 """What every part of a job queue stands on: its store, its registrations, and the delivery of what happened."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from jobq.arguments import check_string
 from jobq.blocks import Blocks
@@ -14,7 +14,7 @@ from jobq.gate import Gates
 from jobq.handler import AnyHandler
 from jobq.handlers import Handlers
 from jobq.lines import Lines
-from jobq.model.job import DEFAULT_ATTEMPTS, DEFAULT_QUEUE, Priority
+from jobq.model.job import DEFAULT_ATTEMPTS, DEFAULT_QUEUE, JSON, Priority
 from jobq.model.redact import Redactor, clean
 from jobq.model.retry import RetryPolicy
 from jobq.observe.eventlog import EventLog
@@ -43,6 +43,8 @@ class Core:
         self.handlers = Handlers()
         #: Whether an outbox demands that whatever is enqueued here is a part of a transaction.
         self.demands_transaction = False
+        #: What every enqueue adds to the ``meta`` of its job: context that is carried to the run. None adds nothing.
+        self.carry: Callable[[], Mapping[str, JSON]] | None = None
         #: The version of the declared schedules that the database has seen.
         self.declared_version = (0, 0)
         #: The declared schedules that do not fit their kinds, and why; they are not stored.

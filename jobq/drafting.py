@@ -1,5 +1,6 @@
 """From what an enqueue was told to a draft with every option resolved."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -62,7 +63,7 @@ def draft_of(core: Core, item: NewJob) -> Draft:
         _SYSTEM if item.actor is None else check_word(item.actor, Actor, argument="actor").value,
         None if item.tenant_id is None else check_text(item.tenant_id, argument="tenant_id"),
         None if item.subject is None else check_text(item.subject, argument="subject"),
-        None if item.meta is None else check_meta(item.meta, limit=limit),
+        _meta(core, item, limit),
         queue_of_kind=item.queue is None,
     )
 
@@ -140,6 +141,14 @@ def _attempts(core: Core, item: NewJob, handler: AnyHandler | None) -> int | Non
     if handler is not None and handler.max_attempts is not None:
         return handler.max_attempts
     return core.config.max_attempts if handler is None else core.max_attempts(handler.kind)
+
+
+def _meta(core: Core, item: NewJob, limit: int) -> str | None:
+    meta = item.meta
+    carried = None if core.carry is None else core.carry()
+    if carried and (meta is None or isinstance(meta, Mapping)):
+        meta = {**carried, **(meta or {})}
+    return None if meta is None else check_meta(meta, limit=limit)
 
 
 def _key(item: NewJob, handler: AnyHandler | None, value: Any) -> str | None:

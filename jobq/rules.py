@@ -111,5 +111,6 @@ def _entry(core: Core, job: NewJob, name: str | None) -> Entry:
         actor=draft.actor,
         tenant_id=draft.tenant_id,
         subject=draft.subject,
-        meta=None if draft.meta is None else decode(draft.meta),
+        # Not the draft's, which carries the context of whoever adds the schedule.
+        meta=None if job.meta is None else dict(job.meta),
     )

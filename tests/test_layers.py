@@ -15,6 +15,8 @@ EDGES = ("jobq.cli", "jobq.testing", "jobq.pytest_plugin", "jobq.examples")
 EXTRAS = {"cattrs", "psycopg", "rich", "shtab"}
 #: In the standard library, but not on every system.
 PLATFORM = {"fcntl"}
+#: Modules that are an extra as a whole, and the package that they import at their top.
+WHOLE_EXTRAS = {"jobq.observe.otel": "opentelemetry", "jobq.observe.prometheus": "prometheus_client"}
 #: Files that may import inside functions to keep start-up cheap.
 LAZY = (
     *("jobq.cli", "jobq.pytest_plugin", "jobq.__main__", "jobq.examples", "jobq.store.sqlite.inherited"),
@@ -139,7 +141,16 @@ def test_third_party_packages_are_the_three_and_the_extras() -> None:
         if not _standard(name) and name.split(".")[0] not in allowed
     }
 
-    assert top <= {("jobq.pytest_plugin", "pytest")}
+    of_extras = {(module, name) for module, name in top if name.split(".")[0] == WHOLE_EXTRAS.get(module)}
+    assert top - of_extras <= {("jobq.pytest_plugin", "pytest")}
+    assert {module for module, _ in of_extras} == set(WHOLE_EXTRAS)
+
+
+def test_modules_of_an_extra_are_imported_by_the_host_alone() -> None:
+    """Nothing else in the package loads what they need."""
+    wrong = {(module, name) for module in MODULES for name in offenders(module, *WHOLE_EXTRAS)}
+
+    assert wrong == set()
 
 
 def test_no_import_cycle() -> None:

@@ -12,7 +12,10 @@ import jobq
 import jobq.errors
 
 #: What costs much is loaded when it is needed.
-HEAVY = {"structlog", "cattrs", "rich", "argparse", "asyncio", "sqlite3", "multiprocessing", "apsw.ext"}
+HEAVY = {
+    *("structlog", "cattrs", "rich", "argparse", "asyncio", "sqlite3", "multiprocessing", "apsw.ext"),
+    *("opentelemetry", "prometheus_client", "tomllib", "difflib"),
+}
 
 
 ROOT = Path(jobq.__file__).parent

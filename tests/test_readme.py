@@ -24,6 +24,7 @@ from jobq.declaring import ScheduleOptions
 from jobq.handler import HandlerOptions
 from jobq.model.duration import to_seconds
 from jobq.newjob import EnqueueOptions
+from jobq.observe.prometheus import JobqCollector
 from jobq.settings import Setting, settings_of
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -77,7 +78,11 @@ def test_quickstart_runs(document: docutils.nodes.document, tmp_path: Path, shel
 
 
 @pytest.mark.parametrize(
-    "heading", ["workers-outside", "transactions", "schedules", "events", "pruning", "lines-of-jobs", "wsgi"]
+    "heading",
+    [
+        *("workers-outside", "transactions", "schedules", "events", "pruning", "lines-of-jobs", "metrics-and-traces"),
+        "wsgi",
+    ],
 )
 def test_other_examples_run(
     document: docutils.nodes.document, tmp_path: Path, shell: dict[str, str], heading: str
@@ -198,6 +203,22 @@ def test_every_setting_of_a_queue_is_listed(document: docutils.nodes.document) -
     """The table names each field of QueueConfig with its default."""
     found = [(name, default) for name, default, _ in _rows(document, "queue-config")]
     assert found == [(one.key, str(_shown_default(one))) for one in settings_of(jobq.QueueConfig).values()]
+
+
+def test_every_metric_is_listed(document: docutils.nodes.document, jobs: jobq.JobQueue) -> None:
+    """The table names each one that a scrape yields, with its labels."""
+    collector = JobqCollector(jobs)
+    jobs.job(name="a")(lambda payload: None)
+    jobs.enqueue("a")
+    jobq.Runner(jobs).drain()
+    found = {
+        family.name: {label for sample in family.samples for label in sample.labels} - {"le"}
+        for family in collector.collect()
+    }
+    collector.close()
+
+    listed = {name: {one for one in labels.split(", ") if one} for name, labels, _ in _rows(document, "metrics")}
+    assert {name.removesuffix("_total"): labels for name, labels in listed.items()} == found
 
 
 def test_example_of_a_configuration_file_is_valid(document: docutils.nodes.document, tmp_path: Path) -> None:

@@ -2,8 +2,7 @@
 
 import sys
 import threading
-from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from typing import Any
 
 from jobq.clock import Clock
@@ -15,11 +14,9 @@ from jobq.log import get_logger
 from jobq.model.outcome import Outcome, Succeeded
 from jobq.model.payload import decode
 from jobq.model.redact import Redactor
+from jobq.runtime.around import Around, given_job
 from jobq.runtime.context import RunningJob
 from jobq.runtime.facts import bindings
-
-#: Entered around each run: a Flask app context, a database session.
-Around = Callable[[], AbstractContextManager[Any]]
 
 #: What costs a worker thread one attempt: everything, because a thread has to survive it.
 EVERYTHING: tuple[type[BaseException], ...] = (BaseException,)
@@ -57,7 +54,7 @@ class Executor:
         self._lines = lines
         self._redactor = redactor
         self._result_limit = result_limit
-        self._around = around
+        self._around = given_job(around)
         self._caught = caught
 
     def run(self, job: RunningJob, handler: AnyHandler) -> Outcome:
@@ -97,7 +94,7 @@ class Executor:
         return Succeeded(handler.encode_result(returned, limit=self._result_limit))
 
     def _call_within(self, job: RunningJob, handler: AnyHandler, payload: Any) -> Any:
-        """Call the handler inside ``around()``, with its ids on the log lines of a configured structlog."""
+        """Call the handler inside ``around``, with its ids on the log lines of a configured structlog."""
         raised: BaseException | None = None
         returned = None
         with ExitStack() as stack:
@@ -105,7 +102,7 @@ class Executor:
             if structlog is not None and structlog.is_configured():
                 stack.enter_context(structlog.contextvars.bound_contextvars(**bindings(job.claim)))
             if self._around is not None:
-                stack.enter_context(self._around())
+                stack.enter_context(self._around(job))
             try:
                 returned = handler.function(payload, job) if handler.wants_job else handler.function(payload)
             except BaseException as error:

@@ -15,8 +15,9 @@ from jobq.log import get_logger
 from jobq.model.runner import RunnerRow
 from jobq.outbox.outbox import Outbox
 from jobq.outbox.relay import Relay
+from jobq.runtime.around import Around
 from jobq.runtime.exchange import Exchange
-from jobq.runtime.execute import EVERYTHING, Around, Executor
+from jobq.runtime.execute import EVERYTHING, Executor
 from jobq.runtime.health import Bootstrap, Health
 from jobq.runtime.heartbeat import Heartbeat
 from jobq.runtime.held import Held

@@ -17,9 +17,10 @@ from jobq.jobqueue import JobQueue
 from jobq.model.duration import Duration, to_seconds
 from jobq.model.runner import RunnerRow
 from jobq.outbox.outbox import Outbox
+from jobq.runtime.around import Around
 from jobq.runtime.crew import Crew
 from jobq.runtime.drain import Counts, Drain, end_of, run_until
-from jobq.runtime.execute import ONLY_ERRORS, Around, inside_handler
+from jobq.runtime.execute import ONLY_ERRORS, inside_handler
 from jobq.runtime.hand import Ended
 from jobq.runtime.health import Bootstrap, Health
 from jobq.runtime.leader import Leader
@@ -32,10 +33,11 @@ class Runner:
     """Runs the jobs of a job queue: with threads between ``start()`` and ``stop()``, or with ``drain()``.
 
     It serves every queue of the configuration and of the handlers, or only those that ``workers`` names with their
-    number of threads. ``delegates`` is handed to the handlers; ``around()`` is entered around each run; ``leader`` may
-    leave the schedules to other processes, by default every runner ticks them; the relays of ``outboxes`` run with it.
-    As a context manager it starts and stops itself. It may be started again after a stop, and in a forked child, which
-    inherits no threads. Worker threads never keep the interpreter from exiting.
+    number of threads. ``delegates`` is handed to the handlers; ``around()``, or ``around(job)`` where it takes the
+    running job, is entered around each run; ``leader`` may leave the schedules to other processes, by default every
+    runner ticks them; the relays of ``outboxes`` run with it. As a context manager it starts and stops itself. It may
+    be started again after a stop, and in a forked child, which inherits no threads. Worker threads never keep the
+    interpreter from exiting.
     """
 
     def __init__(
