@@ -14,7 +14,7 @@ import jobq.errors
 #: What costs much is loaded when it is needed.
 HEAVY = {
     *("structlog", "cattrs", "rich", "argparse", "asyncio", "sqlite3", "multiprocessing", "apsw.ext"),
-    *("opentelemetry", "prometheus_client", "tomllib", "difflib"),
+    *("opentelemetry", "prometheus_client", "tomllib"),
 }
 
 
