@@ -34,7 +34,8 @@ class EventLines:
 
     Fields that are marked private are left out. Text of the host's own events is redacted and cut to 500 characters,
     times are written in ISO 8601, durations in seconds, members of an enum as their values, attrs values as objects;
-    of a value of any other class only the class is named, because nobody knows what it would say.
+    of a value of any other class only the class is named, because nobody knows what it would say, as of one that cannot
+    be written. A field that holds nothing is left out.
     """
 
     def __init__(self, redactor: Redactor) -> None:
@@ -48,7 +49,7 @@ class EventLines:
             return _changed(event, at)
         kind = type(event)
         names, text = self._plans.get(kind) or self._plan(kind)
-        data = {name: _plain(getattr(event, name), name, text, _DEEPEST) for name in names}
+        data = _fields(event, names, text, _DEEPEST)
         return _write({"ts": at.isoformat(timespec="milliseconds"), "kind": kind.__name__, "data": data})
 
     def _plan(self, kind: type[Event]) -> tuple[tuple[str, ...], Text]:
@@ -81,8 +82,26 @@ def _public(kind: type[Any]) -> tuple[str, ...]:
     return tuple(field.name for field in attrs.fields(kind) if not is_private(field))
 
 
+def _fields(value: object, names: tuple[str, ...], text: Text, depth: int) -> dict[str, Any]:
+    found = {}
+    for name in names:
+        # A class may leave a field for later.
+        held = getattr(value, name, attrs.NOTHING)
+        if held is not attrs.NOTHING:
+            found[name] = _plain(held, name, text, depth)
+    return found
+
+
 def _plain(value: object, name: str, text: Text, depth: int) -> Any:
-    """Return a value as JSON can carry it. Exact classes only: a subclass may be made to hide what it holds."""
+    """Return a value as JSON can carry it; of one that cannot be read the class is named."""
+    try:
+        return _read(value, name, text, depth)
+    except Exception:  # a set that another thread adds to, a time in a zone of the host's own
+        return type(value).__name__
+
+
+def _read(value: object, name: str, text: Text, depth: int) -> Any:
+    # Exact classes only: a subclass may be made to hide what it holds.
     kind = type(value)
     if value is None or kind is bool:
         return value
@@ -101,7 +120,7 @@ def _plain(value: object, name: str, text: Text, depth: int) -> Any:
         pairs = list(value.items())[:_MOST_ITEMS]  # type: ignore[attr-defined]
         return {text("", key): _plain(item, key, text, depth - 1) for key, item in pairs if type(key) is str}
     if attrs.has(kind):
-        return {one: _plain(getattr(value, one), one, text, depth - 1) for one in _public(kind)}
+        return _fields(value, _public(kind), text, depth - 1)
     return kind.__name__
 
 

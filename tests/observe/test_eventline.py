@@ -1,7 +1,7 @@
 """What a line of the event log says of an event, and what it never says."""
 
 import json
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from decimal import Decimal
 from enum import Enum, IntEnum, StrEnum
 from typing import Any
@@ -66,6 +66,34 @@ class Shipped(jobq.Event):
 
     value: Any
     secret: Any = attrs.field(default=SECRET, metadata={**jobq.PRIVATE, "other": 1})
+
+
+@attrs.frozen(kw_only=True)
+class HalfMade(jobq.Event):
+    """An event with a field that nobody filled."""
+
+    value: Any
+    later: int = attrs.field(init=False)
+
+
+@attrs.frozen
+class Around:
+    """A value that holds another."""
+
+    held: Any
+
+
+class Nowhere(tzinfo):
+    """A zone that does not know its offset."""
+
+    def utcoffset(self, _: datetime | None) -> timedelta:
+        raise ValueError(SECRET)
+
+    def dst(self, _: datetime | None) -> None:
+        """Say nothing."""
+
+    def tzname(self, _: datetime | None) -> None:
+        """Say nothing."""
 
 
 @attrs.frozen(kw_only=True)
@@ -152,6 +180,20 @@ def test_change_of_a_state_is_written_as_any_event() -> None:
 def test_value_is_written_as_json_can_carry_it(value: Any, wanted: Any) -> None:
     """Of what nobody knows only the class is named."""
     assert written(value) == wanted
+
+
+def test_field_that_was_left_open_is_left_out() -> None:
+    """A class may fill a field later, or never; its other fields are told."""
+    event = HalfMade(value=HalfMade(value=1))
+
+    data = json.loads(lines().line(event, NOW))["data"]
+
+    assert data == {"value": {"value": 1}}
+
+
+def test_value_that_cannot_be_read_is_named_by_its_class() -> None:
+    """A time in a zone of the host's own, say; the line is written, and whoever published it notices nothing."""
+    assert written(Around(datetime(2024, 1, 2, tzinfo=Nowhere()))) == {"held": "datetime"}
 
 
 def test_value_that_holds_itself_ends() -> None:
