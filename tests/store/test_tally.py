@@ -8,13 +8,13 @@ from tests.store.bench import Workbench
 
 def lane(bench: Workbench, kind: str = "a", queue: str = "default") -> LaneTally:
     """Return the tally of one kind in one queue."""
-    (found,) = [one for one in bench.store.tally() if (one.kind, one.queue) == (kind, queue)]
+    (found,) = [one for one in bench.store.survey(failures=0).lanes if (one.kind, one.queue) == (kind, queue)]
     return found
 
 
 def test_empty_store_has_no_tally(bench: Workbench) -> None:
     """And all of nothing is nothing."""
-    assert bench.store.tally() == []
+    assert bench.store.survey(failures=0).lanes == ()
     assert together([]).states == dict.fromkeys(JobState, 0)
     assert together([]).oldest_runnable is None
 
@@ -30,7 +30,7 @@ def test_jobs_are_counted_by_queue_kind_and_state(bench: Workbench, elsewhere: W
     bench.enqueue("b", queue="mail")
 
     for one in (bench, elsewhere):
-        counts = {(each.queue, each.kind): each.states for each in one.store.tally()}
+        counts = {(each.queue, each.kind): each.states for each in one.store.survey(failures=0).lanes}
         assert {lane: {state.value: n for state, n in states.items() if n} for lane, states in counts.items()} == {
             ("default", "a"): {"running": 1, "succeeded": 1},
             ("default", "b"): {"queued": 1},
@@ -77,7 +77,7 @@ def test_paused_capped_and_retired_jobs_do_not_wait_for_a_worker(bench: Workbenc
     bench.store.register([], [], ["c"])
     bench.clock.advance("5s")
 
-    tallies = bench.store.tally()
+    tallies = bench.store.survey(failures=0).lanes
 
     assert [one.states[JobState.QUEUED] for one in tallies] == [1, 1, 1]
     assert [one.oldest_runnable for one in tallies] == [None, None, None]
@@ -91,4 +91,4 @@ def test_recent_failures_are_the_last_ones_that_ended(bench: Workbench) -> None:
         bench.settle(claim, Failed(error="x", retryable=False))
     bench.settle(bench.start(), Succeeded())
 
-    assert [job.id for job in bench.store.recent_failures(limit=2)] == [first.id, third.id]
+    assert [job.id for job in bench.store.survey(failures=2).failures] == [first.id, third.id]

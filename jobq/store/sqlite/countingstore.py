@@ -1,18 +1,24 @@
 """The part of the SQLite store that counts; its contract is :mod:`jobq.store.counting`."""
 
-from jobq.model.job import JobInfo
-from jobq.model.stats import LaneTally
-from jobq.store.sqlite import lookup, tally
+from jobq.model.job import JobState
+from jobq.model.stats import Stats
+from jobq.store.base import Filter
+from jobq.store.sqlite import lookup, queues, runners, tally
 from jobq.store.sqlite.transactions import Transactions
 
 
 class SqliteCounting(Transactions):
-    """Counts, and what failed last."""
+    """Counts, what runs, and what failed last."""
 
-    def tally(self) -> list[LaneTally]:
-        """Return a tally for each kind in each queue."""
-        return self._read(lambda conn: tally.tally(conn, now=self._now()))
-
-    def recent_failures(self, *, limit: int) -> list[JobInfo]:
-        """Return the jobs that failed last."""
-        return self._read(lambda conn: lookup.failures(conn, limit=limit))
+    def survey(self, *, failures: int) -> Stats:
+        """Return what goes on, read in one transaction."""
+        return self._read(
+            lambda conn: Stats(
+                at=(now := self._now()),
+                lanes=tuple(tally.tally(conn, now=now)),
+                queues=tuple(queues.queues(conn)),
+                runners=tuple(runners.runners(conn)),
+                running=tuple(lookup.find(conn, Filter(state=JobState.RUNNING), limit=None)),
+                failures=tuple(lookup.failures(conn, limit=failures)),
+            )
+        )
