@@ -11,7 +11,12 @@ def howfar(progress: Any) -> str | None:
     if not isinstance(progress, dict) or not isinstance(progress.get("done"), int | float):
         return None
     done, total, note = progress["done"], progress.get("total"), progress.get("note")
-    text = f"{done:,}"
+    text = amount(done)
     if isinstance(total, int | float):
-        text += f" of {total:,}" + (f" ({min(done / total, 1):.0%})" if total > 0 else "")
+        text += f" of {amount(total)}" + (f" ({min(done / total, 1):.0%})" if total > 0 else "")
     return f"{text}: {note}" if note else text
+
+
+def amount(number: float) -> str:
+    """Return a number as people read it: whole ones in full, others without the digits of a rounding."""
+    return f"{number:,}" if isinstance(number, int) else f"{number:,.15g}"

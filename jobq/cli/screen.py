@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from jobq.cli.figures import age, alive, rate, waiting
+from jobq.cli.howfar import amount
 from jobq.cli.output import escape
 from jobq.model.job import JobInfo, JobState
 from jobq.model.stats import Stats, Tally
@@ -14,6 +15,8 @@ _MOST_FAILURES = 5
 #: Terminals at least so wide have room for worker and attempt, too.
 _WIDE = 100
 _BAR = 16
+#: The path is left out where there is no room for the end of it.
+_LEAST_PATH = 10
 _TO_DO = (JobState.QUEUED, JobState.RUNNING)
 
 
@@ -77,8 +80,11 @@ def _text(text: str, style: str = "") -> Any:
 def _title(stats: Stats, path: str, width: int) -> Any:
     at = f"{stats.at:%Y-%m-%d %H:%M:%S}Z"
     room = width - len(at) - 2
+    if room < _LEAST_PATH:
+        return _text(at, "bold")
+    path = escape(path)
     shown = path if len(path) <= room else f"…{path[1 - room :]}"
-    return _text(f"{escape(shown):<{room}}  {at}", "bold")
+    return _text(f"{shown:<{room}}  {at}", "bold")
 
 
 def _totals(stats: Stats) -> list[Any]:
@@ -158,7 +164,7 @@ def _progress(job: JobInfo) -> tuple[Any, Any]:
     if not isinstance(done, int | float):
         return _text("-"), note
     if not isinstance(total, int | float) or total <= 0:
-        return _text(f"{done:,.10g} done"), note
+        return _text(f"{amount(done)} done"), note
     share = min(max(done / total, 0.0), 1.0)
     bar = Table.grid(padding=(0, 1, 0, 0))
     bar.add_row(ProgressBar(total=1.0, completed=share, width=_BAR), _text(f"{share:4.0%}"))

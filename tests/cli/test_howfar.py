@@ -15,6 +15,8 @@ from tests.cli.conftest import Answer
     [
         pytest.param({"done": 3, "total": 10, "note": "unpacking"}, "3 of 10 (30%): unpacking", id="all"),
         pytest.param({"done": 1234.5, "total": None, "note": None}, "1,234.5", id="no total"),
+        pytest.param({"done": 10**15, "total": None}, "1,000,000,000,000,000", id="large"),
+        pytest.param({"done": 0.1 + 0.2, "total": 1.0}, "0.3 of 1 (30%)", id="rounding"),
         pytest.param({"done": 7, "total": 5, "note": None}, "7 of 5 (100%)", id="beyond"),
         pytest.param({"done": 0, "total": 0, "note": None}, "0 of 0", id="nothing to do"),
         pytest.param(None, None, id="said nothing"),
