@@ -4,9 +4,10 @@ import os
 
 import attrs
 
+from jobq import filesettings
 from jobq.arguments import check_direction, check_id, check_int, check_string
 from jobq.core import Core
-from jobq.errors import JobNotFound, QueueClosed
+from jobq.errors import ConfigError, JobNotFound, QueueClosed
 from jobq.liveness import is_alive
 from jobq.model.events import LogLine, TraceEntry
 from jobq.model.lease import Claim
@@ -73,14 +74,17 @@ class Observing(Core):
         share it.
 
         Raises:
-            ConfigError: the file cannot be written.
+            ConfigError: the file cannot be written, or the path is none.
             QueueClosed: after ``close()``.
         """
         if self._store is None:
             raise QueueClosed
+        file = filesettings.events_file(path)
+        if not file:
+            raise ConfigError("events_file: the path of a file is needed", fix='Name one, such as "events.jsonl".')
         logs, old = self._database.event_logs, self.event_log
         self.event_log = logs.open(
-            os.fspath(path),
+            file,
             max_bytes=self.config.file_max_bytes,
             backups=self.config.file_backups,
             now=self.clock.now,

@@ -5,6 +5,7 @@ Neither is configured here, and structlog is not imported: a processor is only a
 
 import json
 import logging
+import re
 import sys
 import traceback
 from collections.abc import Mapping, MutableMapping
@@ -16,6 +17,8 @@ from jobq.model.lines import Line
 
 #: What a line says of its run, its time and its level is kept in columns.
 _COLUMNS = frozenset({"event", "exc_info", "job_id", "kind", "level", "queue", "attempt", "worker", "timestamp"})
+#: What a level looks like, also one of the host's own; another value of that name is something else.
+_LEVEL = re.compile(r"\w{1,20}")
 #: Names of structlog's methods that are no levels.
 _LEVELS = {"exception": "error", "warn": "warning", "fatal": "critical", "msg": "info"}
 #: How much of a traceback is kept; its end says most.
@@ -50,8 +53,9 @@ class LogLines:
         event = event_dict.get("event", "")
         run = self._run(event_dict)
         if run is not None:
-            level = str(event_dict.get("level", method))
-            self._put(*run, _LEVELS.get(level, level), event, event_dict)
+            level = event_dict.get("level")
+            name = level if isinstance(level, str) and _LEVEL.fullmatch(level) else method
+            self._put(*run, _LEVELS.get(name, name), event, event_dict)
         return event_dict
 
     def handler(self, level: int = logging.NOTSET) -> logging.Handler:

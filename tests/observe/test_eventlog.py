@@ -143,10 +143,18 @@ def test_place_that_cannot_be_written_is_refused_when_it_is_configured(tmp_path:
 
 
 @pytest.mark.parametrize("value", [pytest.param(5, id="number"), pytest.param(b"a", id="bytes"), "a\0b"])
-def test_path_that_is_none_is_a_configuration_error(value: Any) -> None:
-    """Before anything is opened."""
-    with pytest.raises(jobq.ConfigError, match="events_file"):
-        jobq.Config(events_file=value)
+def test_path_that_is_none_is_a_configuration_error(jobs: jobq.JobQueue, value: Any) -> None:
+    """Before anything is opened, and where a log is begun later."""
+    for begin in (lambda: jobq.Config(events_file=value), lambda: jobs.log_events(value)):
+        with pytest.raises(jobq.ConfigError, match="events_file"):
+            begin()
+
+
+def test_log_that_is_begun_later_needs_a_name(jobs: jobq.JobQueue) -> None:
+    """What stands for no log in a configuration is no file here."""
+    for value in ("", None):
+        with pytest.raises(jobq.ConfigError, match="events_file: the path of a file is needed"):
+            jobs.log_events(value)  # type: ignore[arg-type]
 
 
 def test_full_disk_costs_counted_events_and_no_job(path: Path, errors: ErrorLog) -> None:

@@ -172,6 +172,8 @@ class Unfriendly:
         pytest.param({"a": {(1, 2): 3}}, {"a": "{(1, 2): 3}"}, id="keys that are no text"),
         pytest.param({"a": "x\0y\ud800"}, {"a": "x\0y\ufffd"}, id="unstorable"),
         pytest.param({"job_id": "mine", "level": []}, {}, id="columns of the host's"),
+        pytest.param({"level": Unfriendly()}, {}, id="level that cannot be shown"),
+        pytest.param({"level": "password=hunter2"}, {}, id="level that is a secret"),
     ],
 )
 def test_whatever_is_logged_the_handler_goes_on(
@@ -182,7 +184,7 @@ def test_whatever_is_logged_the_handler_goes_on(
 
     (line,) = jobs.log_lines(job_id)
     assert jobs.get(job_id).state == "succeeded"
-    assert (line.event, line.fields) == ("(Unfriendly that cannot be shown)", shown)
+    assert (line.event, line.fields, line.level) == ("(Unfriendly that cannot be shown)", shown, "info")
 
 
 def test_b26_secrets_are_in_no_kept_line(jobs: jobq.JobQueue, keeper: LogLines, open_again: Any) -> None:
