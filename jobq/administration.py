@@ -1,7 +1,7 @@
 """What people and programs do to jobs and queues from outside."""
 
 import heapq
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import chain
 from typing import Literal, overload
@@ -16,6 +16,7 @@ from jobq.arguments import (
     check_run_at,
     check_word,
 )
+from jobq.batches import batches
 from jobq.cancellation import CancelReason
 from jobq.core import Core
 from jobq.database import Stoppable
@@ -29,8 +30,6 @@ from jobq.model.job import Actor, JobState, Requeued
 
 logger = get_logger(__name__)
 
-#: Jobs that one transaction deals with.
-BATCH = 500
 #: The states that a filter without a state is about.
 _CANCELLABLE = (JobState.QUEUED, JobState.RUNNING)
 _REQUEUABLE = (JobState.QUEUED, JobState.FAILED, JobState.CANCELLED)
@@ -69,7 +68,7 @@ class Administration(Core):
         unknown ones are left out. ``where`` takes the keywords of ``find`` instead of ids. The handler of a running job
         is asked at once in this process, in another within a second; it decides when to stop, and a job that then
         returns normally has succeeded. ``dry_run`` answers the same and changes nothing. Many jobs are dealt with in
-        several transactions, each job looked at anew; what is done by an error stays done.
+        many short transactions with pauses, each job looked at anew; what is done by an error stays done.
 
         With ``children`` everything below these jobs is cancelled too, in the same transaction, also where they have
         ended, and the answer is the ids that were reached, a bare id's too. What a running one enqueues later is not.
@@ -86,9 +85,9 @@ class Administration(Core):
                 raise JobNotFound(job_id)
             return reached if children else bool(reached)
         wanted, found = self._chosen(ids, where, tuple(JobState) if children else _CANCELLABLE)
-        # A family is cancelled as a whole.
-        batches = (found,) if children else _batches(found)
-        answers = [self._cancel(some, wanted, children=children, dry_run=dry_run) for some in batches]
+        # A family is cancelled as a whole, and a rehearsal takes no lock.
+        parts = (found,) if children or dry_run else batches(self, found)
+        answers = [self._cancel(some, wanted, children=children, dry_run=dry_run) for some in parts]
         return tuple(dict.fromkeys(chain.from_iterable(answers)))
 
     def requeue(
@@ -106,7 +105,8 @@ class Administration(Core):
         name of ``actor``. ``where`` takes the keywords of ``find`` instead of ids; without a state it is about failed,
         cancelled and queued jobs. Of several, those that are running, succeeded, unknown, or whose dedupe key a newer
         job holds are refused with the reason and the others go on. ``dry_run`` answers the same and writes nothing.
-        Many jobs are dealt with in several transactions, each job looked at anew; what is done by an error stays done.
+        Many jobs are dealt with in many short transactions with pauses, each job looked at anew; what is done by an
+        error stays done.
 
         Raises:
             ArgumentError: ids and ``where`` are both named, or neither, or ``where`` would reach every job.
@@ -122,8 +122,8 @@ class Administration(Core):
         bare = ids is not None and where is None and not isinstance(ids, Iterable)
         wanted, found = self._chosen((check_id(ids, argument="ids"),) if bare else ids, where, _REQUEUABLE)
         # A rehearsal takes no lock, and knows of each key that it would take: all of it is one look.
-        batches = (found,) if dry_run else _batches(found)
-        answers = [self._requeue(some, wanted, queue=queue, actor=by, dry_run=dry_run) for some in batches]
+        parts = (found,) if dry_run else batches(self, found)
+        answers = [self._requeue(some, wanted, queue=queue, actor=by, dry_run=dry_run) for some in parts]
         answer = Requeued(
             tuple(chain.from_iterable(one.ids for one in answers)),
             tuple(chain.from_iterable(one.refused for one in answers)),
@@ -220,9 +220,3 @@ class Administration(Core):
         if queue is not None and accepted is not None and why != "not found":
             return KindNotAccepted(self.store.get((job_id,))[job_id].kind, queue, accepted=accepted)
         return JobNotFound(job_id)
-
-
-def _batches(ids: Sequence[int]) -> Iterator[Sequence[int]]:
-    """Divide ids, so that nobody waits long for the write lock; none are one batch, for the checks of a verb."""
-    for start in range(0, max(1, len(ids)), BATCH):
-        yield ids[start : start + BATCH]

@@ -1,6 +1,11 @@
 """Mending what went wrong: retriage of a subject, and healing of what failed for a cause that passes."""
 
+from collections.abc import Iterator
+from functools import partial
+from itertools import chain
+
 from jobq.arguments import check_text, check_word
+from jobq.batches import batches, rest
 from jobq.core import Core
 from jobq.labels import Labels
 from jobq.log import get_logger
@@ -38,19 +43,31 @@ class Mending(Core):
 
         A job heals at most three times, and again as often once somebody requeues it by hand. Unrecoverable failures,
         those without a class, jobs of retired kinds and those whose dedupe key another job holds stay as they are. Each
-        is a line of the change log. It is done in bounded transactions; two processes that heal at once heal each job
-        once. A runner does it each minute where ``Config(self_heal=True)`` says so.
+        is a line of the change log. It is done in many short transactions with pauses; two processes that heal at once
+        heal each job once. A runner does it each minute where ``Config(self_heal=True)`` says so.
         """
+        return tuple(chain.from_iterable(self.healing()))
+
+    def healing(self) -> Iterator[tuple[int, ...]]:
+        """Yield the ids of each short transaction of :meth:`self_heal`, with the pauses between them."""
         self.register()
-        healed: list[int] = []
-        # Looked for on a reader first: nearly always there is nothing, and the write lock is everybody's.
-        while self.store.has_healable() and (some := self.store.heal()):
-            self.deliver()
-            healed += some
-        if healed:
-            self.blocks.after_commit(lambda: logger.info("jobq.job.healed", count=len(healed)))
-        return tuple(healed)
+        # Looked for on a reader: nearly always there is nothing, and the write lock is everybody's.
+        while found := self.store.healable():
+            healed = 0
+            for ids in batches(self, found):
+                some = self.store.heal(ids)
+                self.deliver()
+                healed += len(some)
+                yield some
+            if not healed:
+                return
+            self.blocks.after_commit(partial(_tell_healed, healed))
+            rest(self)
 
     def count_failed(self, *, unrecoverable: bool | None = None) -> int:
         """Count failed jobs: all, those that are unrecoverable, or (False) the others."""
         return self.store.count_failed(unrecoverable=unrecoverable)
+
+
+def _tell_healed(count: int) -> None:
+    logger.info("jobq.job.healed", count=count)

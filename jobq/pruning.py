@@ -1,10 +1,10 @@
 """Removing what has ended."""
 
-import time
 from collections.abc import Callable, Mapping
 from datetime import datetime
 
 from jobq.arguments import check_word
+from jobq.batches import rest
 from jobq.core import Core
 from jobq.errors import ArgumentError
 from jobq.log import get_logger
@@ -16,8 +16,6 @@ from jobq.sweep import Sweep
 
 logger = get_logger(__name__)
 
-#: Seconds between two steps, in which others get the write lock.
-REST = 0.004
 _TERMINAL = tuple(state for state in JobState if state.terminal)
 
 
@@ -56,8 +54,7 @@ class Pruning(Core):
         while sweep.step():
             if progress is not None:
                 progress(sweep.total)
-            if not self.clock.deterministic:
-                time.sleep(REST)
+            rest(self)
         if sweep.total:
             logger.info("jobq.job.pruned", count=sweep.total, kept=sweep.kept)
         return Pruned(counts=nothing | sweep.pruned, kept=sweep.kept)

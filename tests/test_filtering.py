@@ -1,7 +1,9 @@
 """Requeue and cancel by what jobs have in common, in batches, with a dry run."""
 
 import inspect
+import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,7 +20,7 @@ from jobq import (
     QueueConfig,
     Requeued,
 )
-from jobq.administration import BATCH
+from jobq.batches import BATCH, REST
 from jobq.filtering import Where
 from jobq.testing import FakeClock
 
@@ -159,6 +161,38 @@ def test_many_jobs_are_dealt_with_in_several_transactions(jobs: JobQueue) -> Non
     assert batches == [BATCH, BATCH, 1] * 2
     assert jobs.requeue(where={"state": "cancelled"}).ids == made
     assert len(jobs.changes(limit=10_000)) == count
+
+
+def test_others_get_the_write_lock_between_two_transactions(tmp_path: Path) -> None:
+    """SQLite's wait is not fair: without a rest another process hardly ever finds the lock free, and gives up."""
+    with jobq.open(tmp_path / "jobs.db") as jobs:
+        jobs.enqueue_many([NewJob("mail") for _ in range(2 * BATCH + 1)])
+        held: list[float] = []
+        real = {"cancel": jobs.store.cancel, "requeue": jobs.store.requeue, "heal": jobs.store.heal}
+
+        def timed(verb: str) -> Any:
+            def run(*arguments: Any, **options: Any) -> Any:
+                held.append(time.monotonic())
+                answer = real[verb](*arguments, **options)
+                held.append(time.monotonic())
+                return answer
+
+            return run
+
+        for verb in real:
+            setattr(jobs.store, verb, timed(verb))
+        calls: list[Callable[[], object]] = [
+            lambda: jobs.cancel(where={"kind": "mail"}), lambda: jobs.requeue(where={"kind": "mail"}),
+        ]  # fmt: skip
+        for call in calls:
+            held.clear()
+            call()
+            gaps = [later - sooner for sooner, later in zip(held[1::2], held[2::2], strict=False)]
+            assert len(gaps) == 2
+            assert min(gaps) >= REST
+        held.clear()
+        jobs.cancel(where={"kind": "mail"}, dry_run=True)
+        assert len(held) == 2
 
 
 def test_b18_requeue_by_filter_of_three_of_which_one_clashes(jobs: JobQueue) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 import jobq
 from jobq import ArgumentError, Config, JobQueue, JobState, JobStateChanged, LabelLayer, Requeued, TransientJobError
+from jobq.batches import BATCH, REST
 from jobq.runtime.maintenance import HEAL_EVERY
 from jobq.runtime.parts import Parts
 from jobq.testing import FakeClock
@@ -162,6 +163,26 @@ def test_self_heal_requeues_what_has_rested(
     assert (jobs.count_failed(), jobs.count_failed(unrecoverable=True)) == (1, 1)
     assert jobs.count_failed(unrecoverable=False) == 0
     assert errors.take() == ["jobq.job.failed"]
+
+
+def test_a_runner_heals_many_in_steps(open_again: Again, clock: FakeClock) -> None:
+    """Each tick heals a few, so that what else its maintenance does is not kept waiting; the last one is at rest."""
+    jobs = open_again(config=Config(self_heal=True))
+    jobs.enqueue_many([jobq.NewJob("call", max_attempts=1) for _ in range(2 * BATCH + 1)])
+    for lease in jobs.lease("call", worker="w", limit=2 * BATCH + 1):
+        jobs.fail(lease, TransientJobError("line busy"))
+    describe: Any = None
+    parts = Parts(jobs, delegates=None, around=None, describe=describe, on_fatal=lambda: None)
+    parts.maintenance.tick()
+    clock.advance("15m")
+
+    healed = []
+    while not healed or parts.maintenance.pause() == REST:
+        parts.maintenance.tick()
+        healed.append(jobs.counts()[JobState.QUEUED])
+
+    assert healed[:3] == [BATCH, 2 * BATCH, 2 * BATCH + 1]
+    assert parts.maintenance.pause() > REST
 
 
 @pytest.mark.parametrize(("configured", "state"), [(True, "queued"), (False, "failed")])

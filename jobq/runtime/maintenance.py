@@ -1,8 +1,10 @@
 """Maintenance: what has to happen now and then however busy the workers are."""
 
+from collections.abc import Iterator
+
+from jobq.batches import REST
 from jobq.jobqueue import JobQueue
 from jobq.log import get_logger
-from jobq.pruning import REST
 from jobq.runtime.exchange import Exchange
 from jobq.runtime.held import Held
 from jobq.runtime.linekeeper import LineKeeper
@@ -45,6 +47,7 @@ class Maintenance(Service):
         self._lines = lines
         self._checkpoint_at = jobs.clock.monotonic() + CHECKPOINT_EVERY
         self._heal_at = jobs.clock.monotonic()
+        self._healing: Iterator[tuple[int, ...]] | None = None
         self._sweep_at = jobs.clock.monotonic()
         self._sweep: Sweep | None = None
 
@@ -64,7 +67,9 @@ class Maintenance(Service):
         # A clock that has just jumped says nothing of ages.
         if self._jobs.config.self_heal and now >= self._heal_at and not self._guard.holding:
             self._heal_at = now + HEAL_EVERY
-            self._jobs.self_heal()
+            self._healing = self._jobs.healing()
+        if self._healing is not None and next(self._healing, None) is None:
+            self._healing = None
         if self._sweep is None and now >= self._sweep_at and not self._guard.holding:
             self._sweep_at = now + SWEEP_EVERY
             self._sweep = self._jobs.sweep()
@@ -79,7 +84,7 @@ class Maintenance(Service):
 
     def pause(self) -> float:
         """Return the seconds between two ticks."""
-        return EVERY if self._sweep is None else REST
+        return EVERY if self._sweep is None and self._healing is None else REST
 
     def stop(self) -> None:
         """End the loop; nobody is expected to look at the clocks any more."""

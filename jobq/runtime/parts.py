@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any
 
+from jobq.batches import rest
 from jobq.errors import JobqError
 from jobq.identity import boot_id
 from jobq.jobqueue import JobQueue
@@ -175,11 +176,18 @@ class Parts:
             if jobs.clock.now() - row.beat_at > FORGOTTEN_AFTER:
                 jobs.store.remove_runner(row.id)
         self.exchange.observe()
-        retired = jobs.handlers.retired()
-        cancelled = jobs.store.retire(retired) if retired else 0
+        cancelled = self._retire()
         reclaimed = jobs.store.reclaim(hold_expired=self.guard.holding)
         jobs.deliver()
         return Bootstrap(cancelled=cancelled, reclaimed=reclaimed)
+
+    def _retire(self) -> int:
+        """Cancel what waits of retired kinds, and return how many jobs it was."""
+        kinds, cancelled = self._jobs.handlers.retired(), 0
+        while kinds and (some := self._jobs.store.retire(kinds)):
+            cancelled += some
+            rest(self._jobs)
+        return cancelled
 
     def health(self, *, running: bool, forked: bool, workers: int) -> Health:
         """Return how the runner is; see :meth:`jobq.Runner.health`."""

@@ -172,7 +172,7 @@ class Store(
         """
 
     def retire(self, kinds: Sequence[str]) -> int:
-        """Cancel every queued job of these kinds (reason ``retired_kind``) and return how many."""
+        """Cancel at most 50 queued jobs of each of these kinds (reason ``retired_kind``) and return how many it was."""
 
     def get(self, ids: Sequence[int]) -> dict[int, Job]:
         """Return the jobs with these ids; unknown ones are left out."""

@@ -76,14 +76,14 @@ class OperatingStore(Protocol):
     def retriage(self, subject: str, *, actor: Actor) -> tuple[Requeued, int]:
         """Remove a subject's machine labels and requeue its jobs of intake kinds; return that and how many labels."""
 
-    def has_healable(self) -> bool:
-        """Say, without the write lock, whether a job may heal now."""
+    def healable(self) -> list[int]:
+        """Return failed jobs of the class transient that ended 15 minutes ago and healed less than three times.
 
-    def heal(self) -> tuple[int, ...]:
-        """Requeue failed jobs of the class transient that ended 15 minutes ago and healed less than three times.
-
-        Those whose dedupe key is held, and of retired kinds, are left alone. At most 500 a call; the answer is which.
+        Those whose dedupe key is held, and of retired kinds, are left out. The oldest 500 at most; nothing is written.
         """
+
+    def heal(self, ids: Sequence[int]) -> tuple[int, ...]:
+        """Requeue those of the jobs for which :meth:`healable` holds under the lock, and return which."""
 
     def count_failed(self, *, unrecoverable: bool | None) -> int:
         """Count failed jobs: all, the unrecoverable ones, or the others."""

@@ -24,7 +24,7 @@ REQUESTED = "SELECT id, token FROM jobq_job WHERE cancel_requested_at IS NOT NUL
 QUEUED_OF_KIND = """
 SELECT job.id FROM jobq_queue AS queue
 CROSS JOIN jobq_job AS job ON job.state = 'queued' AND job.queue = queue.name AND job.kind = ?
-LIMIT 500
+LIMIT 50
 """
 
 
@@ -70,7 +70,7 @@ def _decisions(
 
 
 def retire(conn: apsw.Connection, changes: list[Change], kinds: Sequence[str], *, now: datetime) -> int:
-    """Cancel up to 500 queued jobs of each kind and return how many it was."""
+    """Cancel up to 50 queued jobs of each kind and return how many it was."""
     cancelled = 0
     for kind in kinds:
         found: list[Any] = conn.execute(QUEUED_OF_KIND, (kind,)).fetchall()

@@ -77,13 +77,13 @@ class SqliteOperating(Transactions):
             lambda conn, changes: retriage.retriage(conn, changes, subject, actor=actor, now=self._now())
         )
 
-    def has_healable(self) -> bool:
-        """Say whether a job may heal."""
-        return self._read(lambda conn: bool(heal.healable(conn, now=self._now())))
+    def healable(self) -> list[int]:
+        """Return some of the jobs that may heal."""
+        return self._read(lambda conn: heal.healable(conn, now=self._now()))
 
-    def heal(self) -> tuple[int, ...]:
-        """Requeue what may heal."""
-        return self._write(lambda conn, changes: heal.heal(conn, changes, now=self._now()))
+    def heal(self, ids: Sequence[int]) -> tuple[int, ...]:
+        """Requeue what still may heal."""
+        return self._write(lambda conn, changes: heal.heal(conn, changes, ids, now=self._now()))
 
     def count_failed(self, *, unrecoverable: bool | None) -> int:
         """Count failed jobs."""

@@ -134,11 +134,8 @@ class SqliteStore(
         )
 
     def retire(self, kinds: Sequence[str]) -> int:
-        """Cancel the queued jobs of retired kinds, in bounded transactions."""
-        total = 0
-        while cancelled := self._write(lambda conn, changes: cancel.retire(conn, changes, kinds, now=self._now())):
-            total += cancelled
-        return total
+        """Cancel some of the queued jobs of retired kinds."""
+        return self._write(lambda conn, changes: cancel.retire(conn, changes, kinds, now=self._now()))
 
     def get(self, ids: Sequence[int]) -> dict[int, Job]:
         """Return jobs by id."""
