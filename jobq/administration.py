@@ -26,7 +26,7 @@ from jobq.log import get_logger
 from jobq.model.duration import Duration
 from jobq.model.effects import Verdict
 from jobq.model.filter import Filter
-from jobq.model.job import Actor, JobState, Requeued
+from jobq.model.job import NOT_FOUND, Actor, JobState, Requeued
 
 logger = get_logger(__name__)
 
@@ -217,6 +217,6 @@ class Administration(Core):
         if holder.isdecimal() and why.startswith("dedupe key"):
             return DedupeConflict(int(holder), why=f"job {job_id} cannot take it back")
         accepted = next((info.kinds for info in self.store.queues() if info.name == queue), None)
-        if queue is not None and accepted is not None and why != "not found":
+        if queue is not None and accepted is not None and why != NOT_FOUND:
             return KindNotAccepted(self.store.get((job_id,))[job_id].kind, queue, accepted=accepted)
         return JobNotFound(job_id)

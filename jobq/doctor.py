@@ -19,7 +19,6 @@ class Doctor(Core):
         """
         findings: list[Finding] = []
         try:
-            self.register()
             for finding in self.store.examine(deep=deep):
                 findings.append(finding)
             findings.extend(findings_of(self))

@@ -25,7 +25,6 @@ class Explaining(Core):
         Raises:
             JobNotFound: no job has this id.
         """
-        self.register()
         now, lease = self.clock.now(), self.config.lease
         runners = [one for one in self.store.runners() if is_alive(one, now=now, lease=lease)]
         seen = self.store.circumstances(check_id(job_id), served=_served(runners), limits=self.config.kind_limits)

@@ -103,6 +103,7 @@ def retire(jobs: jobq.JobQueue) -> None:
     """Leave a job of a kind that is retired."""
     jobs.enqueue("old")
     jobs.handlers.retire("old")
+    jobs.register()
 
 
 def pause(jobs: jobq.JobQueue) -> None:

@@ -126,6 +126,7 @@ def test_retired_kinds(jobs: JobQueue) -> None:
     runner(jobs)
     job_id = jobs.enqueue("mail").id
     jobs.handlers.retire("mail")
+    jobs.register()
 
     assert codes(jobs, job_id) == ["retired"]
 
@@ -165,9 +166,11 @@ def test_unknown_jobs_are_not_found(jobs: JobQueue) -> None:
 
 
 def test_explaining_changes_nothing(jobs: JobQueue) -> None:
-    """Neither rows nor the change log."""
+    """Neither rows nor the change log, nor what another version of the program has registered."""
     job_id = jobs.enqueue("mail").id
-    before = jobs.find(), jobs.changes()
+    jobs.job(name="mail", concurrency=1)(lambda payload: None)
+    before = jobs.find(), jobs.changes(), jobs.kinds()
 
     assert codes(jobs, job_id) == ["unserved"]
-    assert (jobs.find(), jobs.changes()) == before
+    jobs.doctor()
+    assert (jobs.find(), jobs.changes(), jobs.kinds()) == before

@@ -16,7 +16,8 @@ With --children everything below them is cancelled too, and 4 means that nothing
 _REQUEUE = """\
 Let failed, cancelled or queued jobs run again now and from the start, attempts 0, perhaps in another queue: those with
 these ids, or all that fit a filter. With a filter the number is shown and asked about; off a terminal --yes is needed.
-Exit code 4 when one of them was refused: it is running, has succeeded, or another job holds its dedupe key."""
+Exit code 4 when one of them was refused: it is running, has succeeded, or another job holds its dedupe key; 3 when one
+is not there; the others are requeued all the same."""
 #: So many refusals of a filter are told to people one by one.
 _TOLD = 20
 
@@ -122,6 +123,7 @@ def _requeue_fitting(arguments: argparse.Namespace, jobs: Any, where: dict[str, 
 def _tell_requeued(arguments: argparse.Namespace, answer: Any, lines: list[str]) -> int:
     from jobq.cli.exits import Exit  # start-up cost
     from jobq.cli.output import note, say, say_json
+    from jobq.model.job import NOT_FOUND
 
     if arguments.json:
         refused = [{"id": number, "why": why} for number, why in answer.refused]
@@ -133,6 +135,8 @@ def _tell_requeued(arguments: argparse.Namespace, answer: Any, lines: list[str])
             note(f"job {number} refused: {why}")
         if len(answer.refused) > _TOLD:
             note(f"{len(answer.refused) - _TOLD:,} more refused; --json lists them all")
+    if any(why == NOT_FOUND for _, why in answer.refused):
+        return Exit.NOT_FOUND
     return Exit.REFUSED if answer.refused else Exit.DONE
 
 

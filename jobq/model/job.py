@@ -142,6 +142,10 @@ class LoggedChange:
     after: Mapping[str, JSON]
 
 
+#: Why an id is refused that no job has.
+NOT_FOUND = "not found"
+
+
 @attrs.frozen
 class Requeued:
     """The answer to requeueing several jobs: those that run again, and those refused with the reason."""

@@ -99,6 +99,15 @@ def test_bad_choices_say_what_is_wrong(
     assert (jobs.get(job_id).state, jobs.changes()) == ("queued", [])
 
 
+def test_an_unknown_id_among_several_is_not_found(cli: Cli, jobs: jobq.JobQueue) -> None:
+    """As it is alone, and for cancel; the others are dealt with."""
+    job_id = fail(jobs)
+
+    for verb, state in (("requeue", "queued"), ("cancel", "cancelled")):
+        assert cli("job", verb, job_id, 99, "--db", jobs.path).code == 3
+        assert jobs.get(job_id).state == state
+
+
 def test_a_hidden_queue_can_be_named(cli: Cli, jobs: jobq.JobQueue) -> None:
     """It is left out of listings, and its jobs fail all the same."""
     dark = jobq.Config(queues={"dark": jobq.QueueConfig(hidden=True)})

@@ -121,7 +121,8 @@ def test_retiring_cancels_queued_jobs_and_stops_nothing_that_runs(bench: Workben
     running = bench.start()
     gone = [made.id for made in bench.store.enqueue([draft(), draft(queue="mail")] * 600)]
     kept = bench.enqueue("b")
-    assert bench.store.retire(["a"]) == 1200
+    taken = [bench.store.retire(["a"]) for _ in range(24)]
+    assert taken == [50] * 24
     assert bench.store.retire(["a"]) == 0
     assert {bench.get(job_id).failure_reason for job_id in gone} == {"retired_kind"}
     assert (bench.state(running.id), bench.state(kept)) == (JobState.RUNNING, JobState.QUEUED)

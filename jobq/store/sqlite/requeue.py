@@ -8,7 +8,7 @@ import apsw
 
 from jobq.model.effects import Decision, Facts, Moment
 from jobq.model.events import Change
-from jobq.model.job import Actor, Requeued
+from jobq.model.job import NOT_FOUND, Actor, Requeued
 from jobq.model.state_machine import Trigger, decide
 from jobq.store.base import Filter
 from jobq.store.sqlite import accepting, changelog, enqueue, lookup, pauses, rows, settle
@@ -92,7 +92,7 @@ def _look(
     """Return what a requeue would make of a job, or why there is none."""
     found = settle.read(conn, job_id)
     if found is None:
-        return "not found"
+        return NOT_FOUND
     subject, facts = found
     decision = decide(facts, Trigger.REQUEUE, Moment(now))
     if decision is None:
