@@ -97,5 +97,16 @@ def _print_values(loaded: Any, *, json: bool) -> None:
         settings = {row.name: row.value for row in rows}
         say_json({"ok": True, "settings": settings, "sources": {row.name: row.source for row in rows}})
         return
-    cells = ((row.name, f"{shown(row.value)} {row.unit}".rstrip(), row.source) for row in rows)
+    cells = ((row.name, f"{shown(_readable(row.value))} {row.unit}".rstrip(), row.source) for row in rows)
     table(("setting", "value", "set by"), cells, none="no setting")
+
+
+def _readable(value: object) -> object:
+    """Return a retention as it is written in a file, with durations that people read."""
+    from jobq.model.duration import to_text  # start-up cost
+    from jobq.retention import KEEP, Retention
+
+    if not isinstance(value, Retention):
+        return value
+    ages = {field.name: getattr(value, field.name) for field in Retention.__attrs_attrs__}
+    return ", ".join(f"{name} {KEEP if age is None else to_text(age)}" for name, age in ages.items())

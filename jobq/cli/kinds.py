@@ -84,6 +84,7 @@ def run_retries(arguments: argparse.Namespace) -> int:
     from jobq.cli.output import note, say_json, shown, table
     from jobq.cli.target import open_target
     from jobq.errors import UnknownKind
+    from jobq.model.duration import to_text
     from jobq.model.nearest import suggestion
 
     with open_target(arguments) as jobs:
@@ -99,17 +100,8 @@ def run_retries(arguments: argparse.Namespace) -> int:
         steps = [{"attempt": n, "delay": d, "total": t} for n, (d, t) in enumerate(zip(delays, totals, strict=True), 1)]
         say_json({"kind": arguments.kind, "max_attempts": attempts, "policy": policy, "delays": steps})
         return Exit.DONE
-    rows = ((n, _words(d), _words(t)) for n, (d, t) in enumerate(zip(delays, totals, strict=True), 1))
+    rows = ((n, to_text(d), to_text(t)) for n, (d, t) in enumerate(zip(delays, totals, strict=True), 1))
     table(("failed attempt", "waits", "in all"), rows, none=f"{arguments.kind} is tried once")
     jitter = shown(policy.jitter * 100)
     note(f"{policy.strategy}, {attempts} attempts, each delay shortened at random by up to {jitter} %")
     return Exit.DONE
-
-
-def _words(seconds: float) -> str:
-    """Return seconds as a duration that the options take, such as 1h30m."""
-    rest, words = seconds, ""
-    for unit, size in (("d", 86_400), ("h", 3_600), ("m", 60)):
-        count, rest = divmod(rest, size)
-        words += f"{count:.0f}{unit}" if count else ""
-    return words + (f"{rest:g}s" if rest or not words else "")

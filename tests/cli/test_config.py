@@ -25,6 +25,7 @@ def file(tmp_path: Path) -> Path:
 def test_check_prints_what_is_in_effect_and_who_set_it(cli: Cli, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A row for each setting and for those of each queue."""
     monkeypatch.setenv("JOBQ_JOBS_HAND", "5")
+    monkeypatch.setenv("JOBQ_JOBS_RETENTION", '{ cancelled = "keep" }')
 
     answer = cli("--set", "jobs.poll=1s", "config", "check", file, "--set", "queues.mail.workers=4")
 
@@ -35,6 +36,7 @@ def test_check_prints_what_is_in_effect_and_who_set_it(cli: Cli, file: Path, mon
     assert "jobs.hand 5 JOBQ_JOBS_HAND" in rows
     assert "jobs.poll 1 s --set jobs.poll" in rows
     assert "jobs.grace 30 s default" in rows
+    assert "jobs.retention succeeded 7d, failed 30d, cancelled keep, changes 90d JOBQ_JOBS_RETENTION" in rows
     assert "queues.mail.workers 4 --set queues.mail.workers" in rows
 
 
