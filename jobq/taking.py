@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterable
 
 from jobq.arguments import check_int, check_length, check_text, names
+from jobq.commitwait import wait_for_commit
 from jobq.core import Core
 from jobq.errors import PayloadError
 from jobq.failures import unrecoverable
@@ -12,7 +13,6 @@ from jobq.model.duration import Duration, to_seconds
 from jobq.model.lease import Claim, ClaimRequest, Lease, Settlement
 from jobq.model.payload import decode
 from jobq.model.runner import clock_moved
-from jobq.pausing import pause
 from jobq.threads import Bell
 
 #: The most jobs that one call leases.
@@ -75,7 +75,7 @@ class Taking(Core):
             until = deadline
             if outlook.next_due is not None:
                 until = min(until, time.monotonic() + (outlook.next_due - self.clock.now()).total_seconds())
-            pause(self, Bell(), seen, until)
+            wait_for_commit(self, Bell(), seen, until)
 
     def _just_woke(self) -> bool:
         """Whether runners of this machine had no chance to beat lately, so that their leases only seem to be over."""

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from jobq.arguments import check_id
+from jobq.commitwait import wait_for_commit
 from jobq.errors import JobNotFound, WaitTimeout
 from jobq.lookups import Lookups
 from jobq.model.duration import Duration, to_seconds
 from jobq.model.events import Change
 from jobq.model.job import Job, JobState
-from jobq.pausing import pause
 from jobq.threads import Bell
 
 
@@ -42,7 +42,7 @@ class Waiting(Lookups):
                     return self.get(job_id)
                 if deadline is not None and time.monotonic() >= deadline:
                     raise WaitTimeout(job_id, state, seconds or 0.0)
-                pause(self, ended, seen, deadline)
+                wait_for_commit(self, ended, seen, deadline)
 
     def _state(self, job_id: int) -> JobState:
         state = self.store.states((job_id,)).get(job_id)

@@ -9,7 +9,7 @@ from jobq.threads import Bell
 _FIRST = 0.002
 
 
-def pause(jobs: Core, bell: Bell, seen: int, until: float | None) -> None:
+def wait_for_commit(jobs: Core, bell: Bell, seen: int, until: float | None) -> None:
     """Return when the bell rings, when the file's change counter is no longer ``seen``, or at ``until``.
 
     ``until`` is a time of ``time.monotonic()``, whatever the job queue's clock.
