@@ -60,7 +60,7 @@ def pickup(name: str, rival: type[Rival]) -> dict[str, list[float]]:
 
 
 def listen(rival: type[Rival], folder: str) -> None:
-    """Be the other process, until it is killed: say the time at each job, and the CPU seconds used at each line read."""
+    """Be the other process, until killed: say the time at each job, and the CPU seconds used at each line read."""
     queue = rival(Path(folder), synced=rival.durabilities[0])
     threading.Thread(target=_tell_cpu, daemon=True).start()
     queue.listen(lambda: print(time.monotonic(), flush=True))
@@ -131,6 +131,7 @@ def main(name: str, what: str, *more: str) -> None:
     rival: type[Rival] = importlib.import_module(f"benchmarks.rivals.{name}").Rival
     if what == "listen":
         listen(rival, *more)
+        return
     measures: dict[str, Callable[[], object]] = {
         "rates": lambda: rates(rival),
         "depth": lambda: depth(rival, *map(int, more)),
