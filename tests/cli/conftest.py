@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -119,7 +120,7 @@ def finish(process: "subprocess.Popen[str]", *, timeout: float = 60) -> Answer:
 
 def wait_for(condition: Callable[[], bool], *, timeout: float = 20) -> None:
     """Wait until another process has done something."""
-    deadline = time.monotonic() + timeout
+    deadline, pause = time.monotonic() + timeout, threading.Event()
     while not condition():
         assert time.monotonic() < deadline, "it did not happen"
-        os.sched_yield()
+        pause.wait(0.002)

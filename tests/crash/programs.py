@@ -121,6 +121,20 @@ def lease(path: str, settings: dict[str, Any]) -> None:
     sys.stdin.read()
 
 
+def lease_and_complete(path: str, settings: dict[str, Any]) -> None:
+    """Take a lease under a name, wait for the word, complete it, and tell what came of it."""
+    jobs = opened(path, settings)
+    (taken,) = jobs.lease(worker="A")
+    say("leased", taken.id)
+    sys.stdin.readline()
+    try:
+        jobs.complete(taken, "first")
+    except jobq.JobqError as error:
+        say("ended", type(error).__name__)
+    else:
+        say("ended", None)
+
+
 def write(path: str, settings: dict[str, Any]) -> None:
     """Write back to back until stdin is closed."""
     jobs = opened(path, settings)

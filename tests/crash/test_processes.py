@@ -33,15 +33,20 @@ def test_b01_two_processes_of_four_threads_run_each_job_once(run: Run, real_jobs
     assert len(lines) == len(set(lines)) == 1_000
 
 
-def test_b04_a_heart_beats_among_writers(run: Run, real_jobs: Open) -> None:
-    """A handler of several leases runs once while another process writes back to back."""
-    jobs = real_jobs(lease=1.0)
-    jobs.job(name="slow")(lambda payload, job: (job.cancel_token.wait(3) and "told") or "done")
-    writer = run("write", config={"durability": "relaxed"})
-    writer.hear("writing")
+@pytest.mark.parametrize(
+    ("writers", "lease", "needs"),
+    [pytest.param(1, 1.0, 3, id="short"), pytest.param(2, 6.0, 20, id="long", marks=pytest.mark.storm)],
+)
+def test_b04_a_heart_beats_among_writers(run: Run, real_jobs: Open, writers: int, lease: float, needs: int) -> None:
+    """A handler of several leases runs once while other processes write back to back, some milliseconds each."""
+    jobs = real_jobs(lease=lease)
+    jobs.job(name="slow")(lambda payload, job: (job.cancel_token.wait(needs) and "told") or "done")
+    writing = [run("write", config={"durability": "relaxed", "busy_timeout": 30}) for _ in range(writers)]
+    for writer in writing:
+        writer.hear("writing")
     with jobq.Runner(jobs, workers={"default": 1}), jobq.Runner(jobs, workers={"default": 1}):
-        job = jobs.enqueue("slow").wait(PATIENCE)
-    assert writer.finish() == 0
+        job = jobs.enqueue("slow").wait(needs + PATIENCE)
+    assert [writer.finish() for writer in writing] == [0] * writers
 
     assert (job.result, job.attempts, jobs.history(job.id)) == ("done", 1, [])
 
@@ -68,12 +73,13 @@ def test_b09_the_token_fences_and_not_the_name(run: Run, real_jobs: Open) -> Non
 @pytest.mark.parametrize("how", ["stopped", "keeping-the-gil"])
 def test_b11_a_process_that_stood_still_learns_that_it_lost(run: Run, real_jobs: Open, how: str) -> None:
     """The second run's result stands; the first one's token says LEASE_LOST and its thread is usable."""
-    jobs = real_jobs(lease=0.5)
+    jobs, pause = real_jobs(lease=0.5), threading.Event()
     kind = "hold" if how == "stopped" else "keep_gil"
     first = run("work", config={"lease": 0.5}, workers={"first": 1})
     first.hear("working")
     made = jobs.enqueue(kind, 1.6, queue="first")
     first.hear("started")
+    begun = time.monotonic()
     if how == "stopped":
         first.send(signal.SIGSTOP)
     jobs.job(name=kind)(lambda payload: "second")
@@ -81,12 +87,33 @@ def test_b11_a_process_that_stood_still_learns_that_it_lost(run: Run, real_jobs:
         job = made.wait(PATIENCE)
     assert (job.result, job.attempts) == ("second", 2)
     if how == "stopped":
+        # Three leases in all.
+        pause.wait(begun + 1.5 - time.monotonic())
         first.send(signal.SIGCONT)
 
     assert first.hear("stopped") == ["lease_lost"]
     assert jobs.enqueue("ping", queue="first").wait(PATIENCE).result == "pong"
     assert jobs.get(made.id).result == "second"
     assert first.finish() == 0
+
+
+def test_b11_a_worker_that_stood_still_is_not_the_one_that_took_over_under_its_name(run: Run, real_jobs: Open) -> None:
+    """Stopped for three leases, it comes back to a job that another holds under the same name: its end is refused."""
+    jobs = real_jobs(lease=0.3)
+    made = jobs.enqueue("ping")
+    first = run("lease_and_complete", config={"lease": 0.3})
+    first.hear("leased")
+    first.send(signal.SIGSTOP)
+    taken = jobs.lease(worker="A", wait=PATIENCE)
+    for _ in range(6):
+        threading.Event().wait(0.15)
+        taken = [jobs.extend(lease) for lease in taken]
+    first.send(signal.SIGCONT)
+    first.go()
+
+    assert first.hear("ended") == ["LeaseLost"]
+    jobs.complete(taken[0], "second")
+    assert (jobs.get(made.id).result, jobs.get(made.id).attempts) == ("second", 2)
 
 
 @pytest.mark.parametrize("most", [3, 1])

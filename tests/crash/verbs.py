@@ -89,7 +89,7 @@ def open_world(path: Path, lease: jobq.Lease) -> Iterator[World]:
         yield World(jobs, lease)
 
 
-def dump(path: Path, vfs: str) -> dict[str, list[tuple[Any, ...]]]:
+def dump(path: Path, vfs: str | None = None) -> dict[str, list[tuple[Any, ...]]]:
     """Return all rows of all tables as another process sees them, but for values that are random."""
     connection = apsw.Connection(str(path), vfs=vfs)
     try:
@@ -181,5 +181,12 @@ VERBS: dict[str, Callable[[World], object]] = {
     "runner.drain": lambda w: w.runner.drain(),
     "runner.bootstrap": lambda w: w.runner.bootstrap(),
     "runner.heartbeat.tick": lambda w: w.runner.heartbeat.tick(),
-    "maintenance": lambda w: w.jobs.store.checkpoint(),
+    "runner.maintenance.tick": lambda w: w.runner.maintenance.tick(),
+    "checkpoint": lambda w: w.jobs.store.checkpoint(),
+    "prune": lambda w: w.jobs.prune(older_than=0),
+    "children": lambda w: w.jobs.children(PARENT),
+    "family_progress": lambda w: w.jobs.family_progress(PARENT),
+    "cancel-children": lambda w: w.jobs.cancel(PARENT, children=True),
+    "log_lines": lambda w: w.jobs.log_lines(FAILED),
+    "stats": lambda w: w.jobs.stats(),
 }

@@ -122,3 +122,48 @@ def test_an_outside_worker_takes_what_a_dead_runner_held(jobs: jobq.JobQueue, cl
     clock.advance(61)
 
     assert len(jobs.lease(worker="outside")) == 1
+
+
+def test_b35_ten_years_ahead_and_back_again(jobs: jobq.JobQueue, clock: FakeClock) -> None:
+    """What runs keeps its lease over both steps, what was due runs, and a schedule makes up for one slot, not for ten
+    years; when the clock is back, its next slot is a period away."""
+    ran: list[Any] = []
+    jobs.job(name="note")(ran.append)
+    jobs.schedules.add("s", every="1m", kind="note", payload="slot")
+    runner = jobq.Runner(jobs)
+
+    @jobs.job
+    def slow(payload: Any, job: jobq.RunningJob) -> str:
+        for step in ("3650d", "-3650d"):
+            clock.jump(step)
+            runner.maintenance.tick()
+            runner.heartbeat.tick()
+            made.extend(runner.scheduler.tick())
+            assert job.cancel_token.reason is None
+        return "done"
+
+    made: list[jobq.Dispatched] = []
+    first = jobs.enqueue("slow")
+    jobs.enqueue("note", "due")
+    assert runner.drain().claimed == 3
+
+    assert (jobs.get(first.id).result, jobs.get(first.id).attempts) == ("done", 1)
+    assert sorted(ran) == ["due", "slot"]
+    assert len(made) == 1
+    (schedule,) = jobs.schedules.list()
+    assert schedule.next_run is not None
+    assert timedelta(0) < schedule.next_run - clock.now() <= timedelta(minutes=1)
+
+
+def test_a_job_for_later_is_not_later_after_twelve_hours_back_and_forth(jobs: jobq.JobQueue, clock: FakeClock) -> None:
+    """The distance to a future due time is the clock's own affair; once the old time is back, so is the job."""
+    jobs.job(name="note")(lambda payload: None)
+    jobs.enqueue("note", delay="10m")
+    runner = jobq.Runner(jobs)
+    for step in ("-12h", "12h"):
+        clock.jump(step)
+        runner.maintenance.tick()
+        assert runner.drain().claimed == 0
+    clock.advance("10m")
+
+    assert runner.drain().succeeded == 1

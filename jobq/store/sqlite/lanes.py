@@ -13,7 +13,7 @@ import apsw
 
 from jobq.model.lease import ClaimRequest
 from jobq.store.base import Outlook
-from jobq.store.sqlite import rows
+from jobq.store.sqlite import rows, texts
 
 KINDS = "SELECT name FROM jobq_kind WHERE retired = 0 AND paused_at IS NULL"
 QUEUES = "SELECT name FROM jobq_queue WHERE paused_at IS NULL"
@@ -119,8 +119,7 @@ def bindings(conn: apsw.Connection, request: ClaimRequest, now_ms: int) -> dict[
 
 
 def _names(conn: apsw.Connection, statement: str) -> tuple[str, ...]:
-    found: list[Any] = conn.execute(statement).fetchall()
-    return tuple(name for (name,) in found)
+    return tuple(name for (name,) in texts.legible(conn.execute(statement)))
 
 
 @lru_cache(maxsize=256)

@@ -14,6 +14,7 @@ import apsw
 
 from jobq.errors import SchemaTooNew, StoreCorrupt, StoreUnavailable
 from jobq.log import get_logger
+from jobq.store.sqlite.faults import damage
 
 _log = get_logger(__name__)
 
@@ -49,11 +50,17 @@ def packaged() -> list[Migration]:
 
 
 def version(connection: apsw.Connection) -> int:
-    """Return the schema version of an open database, 0 where jobq has not been yet."""
+    """Return the schema version of an open database, 0 where jobq has not been yet.
+
+    Raises StoreCorrupt where the table is there and cannot be read: no migration has touched it since the first.
+    """
     if not connection.table_exists("main", "jobq_schema"):
         return 0
-    rows: list[Any] = connection.execute(_VERSION).fetchall()
-    return int(rows[0][0])
+    try:
+        rows: list[Any] = connection.execute(_VERSION).fetchall()
+        return int(rows[0][0])
+    except (apsw.SQLError, TypeError, ValueError) as error:
+        raise damage(error, connection.filename) from error
 
 
 def refuse_newer(path: str, found: int, supported: int) -> None:

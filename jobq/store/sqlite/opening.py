@@ -9,7 +9,7 @@ from jobq.errors import ForkedHandle
 from jobq.store.sqlite import connection as connections
 from jobq.store.sqlite import foreign, inherited, migrate
 from jobq.store.sqlite.connection import DatabaseFile
-from jobq.store.sqlite.faults import reraise
+from jobq.store.sqlite.faults import damage, reraise
 from jobq.store.sqlite.migrate import Migration
 
 
@@ -66,5 +66,7 @@ class Opening:
     def _connect(self, busy_timeout: float, *, create: bool) -> apsw.Connection:
         try:
             return connections.connect(self._file.path, create=create, vfs=self._vfs, busy_timeout=busy_timeout)
+        except apsw.SQLError as exc:
+            raise damage(exc, self._file.path) from exc
         except apsw.Error as exc:
             reraise(exc, self._file.path)

@@ -8,7 +8,7 @@ import apsw
 
 from jobq.model.job import KindInfo, QueueInfo
 from jobq.store.base import KindRow, QueueRow
-from jobq.store.sqlite import rows
+from jobq.store.sqlite import rows, texts
 from jobq.store.sqlite.accepting import accepted_kinds
 from jobq.store.sqlite.enqueue import ADD_QUEUE
 
@@ -77,13 +77,13 @@ def exists(conn: apsw.Connection, queue: str) -> bool:
 
 def names(conn: apsw.Connection) -> tuple[str, ...]:
     """Return the names of all queues."""
-    found: list[Any] = conn.execute(NAMES).fetchall()
+    found = texts.legible(conn.execute(NAMES))
     return tuple(name for (name,) in found)
 
 
 def queues(conn: apsw.Connection) -> list[QueueInfo]:
     """Return every queue by name."""
-    found: list[Any] = conn.execute(QUEUES).fetchall()
+    found = texts.legible(conn.execute(QUEUES))
     return [
         QueueInfo(
             name=name,
@@ -102,7 +102,7 @@ def queues(conn: apsw.Connection) -> list[QueueInfo]:
 def kinds(conn: apsw.Connection, wanted: Sequence[str] | None) -> list[KindInfo]:
     """Return every kind by name, or those wanted that have a row."""
     cursor = conn.execute(ALL_KINDS) if wanted is None else conn.execute(SOME_KINDS, (json.dumps(list(wanted)),))
-    found: list[Any] = cursor.fetchall()
+    found = texts.legible(cursor)
     return [
         KindInfo(
             name=row[0],

@@ -11,6 +11,7 @@ from jobq.model.events import Change
 from jobq.store.base import Durability
 from jobq.store.hosting import Reading
 from jobq.store.sqlite.engine import Engine
+from jobq.store.sqlite.faults import damage
 from jobq.store.sqlite.hosted import Hosted
 
 T = TypeVar("T")
@@ -52,10 +53,16 @@ class Transactions:
         return self.engine.snapshot(busy_timeout=self._busy_timeout)
 
     def _write(self, operation: Callable[[apsw.Connection, list[Change]], T], *, durable: bool = True) -> T:
-        return self.engine.write(operation, sync=self._synced(durable=durable), busy_timeout=self._busy_timeout)
+        try:
+            return self.engine.write(operation, sync=self._synced(durable=durable), busy_timeout=self._busy_timeout)
+        except (apsw.SQLError, UnicodeDecodeError) as error:
+            raise damage(error, self.engine.path) from None
 
     def _read(self, operation: Callable[[apsw.Connection], T]) -> T:
-        return self.engine.read(operation, busy_timeout=self._busy_timeout)
+        try:
+            return self.engine.read(operation, busy_timeout=self._busy_timeout)
+        except (apsw.SQLError, UnicodeDecodeError) as error:
+            raise damage(error, self.engine.path) from None
 
     def _synced(self, *, durable: bool) -> bool:
         return self._durability is Durability.FULL or (durable and self._durability is Durability.BALANCED)

@@ -6,7 +6,7 @@ from typing import Any
 import apsw
 import pytest
 
-from jobq.errors import JobNotFound
+from jobq.errors import JobNotFound, StoreCorrupt
 from jobq.model.effects import Verdict
 from jobq.model.job import JobState
 from jobq.model.outcome import Failed, Succeeded
@@ -208,3 +208,34 @@ def test_a_failed_row_with_an_illegible_history_still_has_one(bench: Workbench) 
         busy_timeout=1,
     )
     assert [run.error for run in store.history(claim.id)] == ["two"]
+
+
+@pytest.mark.parametrize("table", ["jobq_queue", "jobq_kind"])
+def test_a_queue_or_kind_with_a_text_that_is_no_text_hides_no_other(bench: Workbench, table: str) -> None:
+    """It is left out of the listings, and what is claimable is claimed."""
+    store = bench.store
+    assert isinstance(store, SqliteStore)
+    bench.register("a")
+    job_id = bench.enqueue()
+    columns, values = ("name", LATIN) if table == "jobq_queue" else ("name, queue", f"{LATIN}, 'default'")
+    store.engine.write(
+        lambda conn, _: conn.execute(f"INSERT INTO {table} ({columns}) VALUES ({values})").fetchall(),
+        sync=False,
+        busy_timeout=1,
+    )
+
+    assert [queue.name for queue in store.queues()] == ["default"]
+    assert [kind.name for kind in store.kinds(None)] == ["a"]
+    assert ids(bench.claim("w")) == [job_id]
+
+
+def test_a_schema_that_was_damaged_is_corrupt(bench: Workbench) -> None:
+    """Our statements compile on a file that is whole: one that does not is a typed error, not a bug's."""
+    store = bench.store
+    assert isinstance(store, SqliteStore)
+    store.engine.write(
+        lambda conn, _: conn.execute("ALTER TABLE jobq_change RENAME TO gone").fetchall(), sync=False, busy_timeout=1
+    )
+
+    with pytest.raises(StoreCorrupt, match="jobq_change"):
+        store.changes(job_id=None, limit=1)

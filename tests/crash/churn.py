@@ -1,0 +1,160 @@
+"""A process that does everything to a job queue at once, until it is killed.
+
+``python -m tests.crash.churn PATH SETTINGS``, the settings as JSON.
+
+What it was told is done it writes into a file, a line each, as soon as it knows.
+"""
+
+import json
+import os
+import random
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import jobq
+from jobq.errors import DedupeConflict, InvalidTransition, JobNotFound, LeaseLost, QueueNotFound, StoreBusy
+
+CAP = 2
+KEYS = ("red", "green", "blue")
+#: Jobs that the handler ends itself, with a row of the host's; and jobs that are made together with one.
+TABLES = (
+    "CREATE TABLE IF NOT EXISTS ended (job INTEGER PRIMARY KEY)",
+    "CREATE TABLE IF NOT EXISTS orders (id TEXT PRIMARY KEY)",
+)
+
+
+def handlers() -> jobq.Handlers:
+    """Return handlers that succeed, fail, come back later, go on with another job, and end themselves."""
+    found, pause = jobq.Handlers(), threading.Event()
+
+    @found.job(retry=jobq.RetryPolicy(base=0.01))
+    def plain(payload: Any, job: jobq.RunningJob) -> str:
+        if payload < 0.1 and not job.deferrals:
+            raise jobq.Deferred(delay=0.01)
+        return "x" * (4_000 if payload > 0.9 else 1)
+
+    @found.job(concurrency=CAP)
+    def capped(payload: Any, job: jobq.RunningJob) -> None:
+        pause.wait(0.005)
+        job.cancel_token.raise_if_requested()
+
+    @found.job(max_attempts=2, retry=jobq.RetryPolicy(base=0))
+    def fails(payload: Any) -> None:
+        raise ValueError("no")
+
+    @found.job
+    def follows(payload: Any, job: jobq.RunningJob) -> None:
+        job.enqueue("plain", payload)
+        job.follow_up("own", payload)
+
+    @found.job
+    def own(payload: Any, job: jobq.RunningJob) -> None:
+        with job.transaction() as tx:
+            tx.execute("INSERT INTO ended VALUES (?)", (job.id,))
+
+    @found.job
+    def order(payload: Any) -> None:
+        pass
+
+    return found
+
+
+class Churn:
+    """Verbs, chosen by dice."""
+
+    def __init__(self, jobs: jobq.JobQueue, dice: random.Random, log: str) -> None:
+        self._jobs = jobs
+        self._dice = dice
+        self._log = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        self._ids = [0]
+        self._verbs: list[Callable[[], object]] = [
+            self._enqueue, self._enqueue_many, self._keyed, self._order, self._cancel, self._requeue, self._lease,
+            self._reschedule, self._pause, self._schedule, self._prune,
+        ]  # fmt: skip
+
+    def step(self) -> None:
+        """Do one thing; that a job is in another state by now is nobody's fault."""
+        with suppress(DedupeConflict, InvalidTransition, JobNotFound, LeaseLost, QueueNotFound, StoreBusy):
+            self._dice.choice(self._verbs)()
+
+    def _tell(self, *words: object) -> None:
+        os.write(self._log, (json.dumps(words) + "\n").encode())
+
+    def _some_id(self) -> int:
+        return self._dice.choice(self._ids[-200:])
+
+    def _new(self) -> jobq.NewJob:
+        kind = self._dice.choice(["plain", "plain", "capped", "fails", "follows", "own", "outside"])
+        return jobq.NewJob(kind, self._dice.random(), queue=self._dice.choice(["default", "side"]))
+
+    def _made(self, *made: jobq.Enqueued) -> None:
+        for one in made:
+            assert one.id is not None
+            self._ids.append(one.id)
+            self._tell("made", one.id)
+
+    def _enqueue(self) -> None:
+        self._made(self._jobs.enqueue("plain", self._dice.random(), delay=self._dice.choice([0, 0.02])))
+
+    def _enqueue_many(self) -> None:
+        chunk = self._dice.choice([None, 2])
+        self._made(*self._jobs.enqueue_many([self._new() for _ in range(5)], chunk=chunk))
+
+    def _keyed(self) -> None:
+        self._made(self._jobs.enqueue("plain", self._dice.random(), dedupe_key=self._dice.choice(KEYS)))
+
+    def _order(self) -> None:
+        name = f"{self._dice.random()}"
+        with self._jobs.transaction() as tx:
+            tx.execute("INSERT INTO orders VALUES (?)", (name,))
+            made = self._jobs.enqueue("order", 1, subject=name)
+        self._made(made)
+        self._tell("ordered", name)
+
+    def _cancel(self) -> None:
+        job_id = self._some_id()
+        self._tell("cancelling", job_id)
+        self._jobs.cancel(job_id)
+
+    def _requeue(self) -> None:
+        self._jobs.requeue([self._some_id() for _ in range(3)])
+
+    def _lease(self) -> None:
+        for lease in self._jobs.lease("outside", worker="agent", limit=2):
+            held = self._jobs.extend(lease)
+            self._dice.choice([self._jobs.complete, self._jobs.release])(held)
+
+    def _reschedule(self) -> None:
+        self._jobs.reschedule(self._some_id(), delay=0.01)
+
+    def _pause(self) -> None:
+        self._jobs.pause("side")
+        self._jobs.resume("side")
+
+    def _schedule(self) -> None:
+        self._jobs.schedules.add(self._dice.choice(KEYS), every=self._dice.choice([1, 2]), kind="plain", payload=1)
+        with suppress(jobq.ScheduleNotFound):
+            self._jobs.schedules.run_now("red")
+
+    def _prune(self) -> None:
+        self._jobs.prune(state="cancelled", older_than=0)
+
+
+def main(path: str, *, seed: int, log: str, lease: float) -> None:
+    """Work and churn until killed."""
+    with jobq.open(path, handlers=handlers(), config=jobq.Config(lease=lease, busy_timeout=20)) as jobs:
+        with jobs.transaction() as tx:
+            for table in TABLES:
+                tx.execute(table)
+        churn, pause = Churn(jobs, random.Random(seed), log), threading.Event()
+        with jobq.Runner(jobs, workers={"default": 2, "side": 1}):
+            os.write(1, b"working\n")
+            while not pause.wait(0.004):
+                churn.step()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], **json.loads(sys.argv[2]))

@@ -1,0 +1,146 @@
+"""A disk that is full, a file that may only be read, and one whose bytes were flipped: typed errors, and no harm."""
+
+import os
+import random
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import jobq
+from jobq.errors import JobqError
+from tests.conftest import ErrorLog
+from tests.crash.conftest import PATIENCE, ROOT, Program
+from tests.crash.verbs import open_world, prepare
+
+Run = Callable[..., Program]
+needs_prlimit = pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="only Linux changes another's limits")
+
+
+def cpu_seconds(pid: int) -> float:
+    """Return how much processor time a process has used."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+@needs_prlimit
+def test_b44_a_worker_waits_out_a_full_disk(run: Run, real_jobs: Callable[..., jobq.JobQueue]) -> None:
+    """Every write of its process is refused for a second: it does not spin, loses nothing, and goes on afterwards."""
+    jobs, pause = real_jobs(), threading.Event()
+    program = run("work", workers={"first": 4})
+    (pid,) = program.hear("working")
+    made = [jobs.enqueue("ping") for _ in range(5)]
+    for one in made:
+        one.wait(PATIENCE)
+
+    _, hard = resource.prlimit(pid, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+    used = cpu_seconds(pid)
+    made = [jobs.enqueue("ping") for _ in range(20)]
+    pause.wait(1.0)
+    used = cpu_seconds(pid) - used
+    assert {jobs.get(one.id).state for one in made} == {"queued"}
+    resource.prlimit(pid, resource.RLIMIT_FSIZE, (hard, hard))
+
+    assert {(job.state, job.attempts) for job in (one.wait(PATIENCE) for one in made)} == {("succeeded", 1)}
+    assert used < 0.5
+    assert program.finish() == 0
+
+
+READ_ONLY = """
+import os, stat, sys
+import structlog                                        # while everything can be read
+import jobq, jobq.cli
+path = sys.argv[1]
+with jobq.open(path) as jobs:
+    jobs.enqueue("kept")
+os.chmod(path, 0o444)
+os.chmod(os.path.dirname(path), 0o555)
+before = open(path, "rb").read()
+if os.geteuid() == 0:
+    os.seteuid(65534)                                   # root may write everywhere
+try:
+    with jobq.open(path) as jobs:
+        jobs.enqueue("lost")
+except jobq.StoreUnavailable as error:
+    print("refused", bool(error.fix), flush=True)
+if os.getuid() == 0:
+    os.seteuid(0)
+print("unchanged", open(path, "rb").read() == before, flush=True)
+os.chmod(os.path.dirname(path), 0o755)
+os.chmod(path, 0o644)
+with jobq.open(path) as jobs:
+    print(jobs.enqueue("again").id, flush=True)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "seteuid"), reason="the system has no users in this sense")
+def test_b44_a_file_that_may_only_be_read_is_refused_and_unchanged(tmp_path: Path) -> None:
+    """In a directory that may only be read: a typed error with a fix; once it may be written, work goes on."""
+    (tmp_path / "script.py").write_text(READ_ONLY)
+    # Not below pytest's own directory, which is closed to others.
+    with tempfile.TemporaryDirectory() as place:
+        os.chmod(place, 0o755)
+        command = [sys.executable, str(tmp_path / "script.py"), os.path.join(place, "jobs.db")]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
+
+    assert done.stdout.split("\n")[:3] == ["refused True", "unchanged True", "2"], done.stderr
+
+
+def flip(path: Path, dice: random.Random, flips: int) -> None:
+    """Turn some bits of a file over."""
+    data = bytearray(path.read_bytes())
+    for _ in range(flips):
+        data[dice.randrange(len(data))] ^= 1 << dice.randrange(8)
+    path.write_bytes(data)
+
+
+def use(path: Path, lease: jobq.Lease) -> None:
+    """Look at everything and do some of everything; an error that jobq knows ends one step, and not the others."""
+    with open_world(path, lease) as world:
+        jobs = world.jobs
+        steps: list[Callable[[], object]] = [
+            lambda: [jobs.get(job.id) for job in jobs.find(limit=None)],
+            lambda: [jobs.history(number) for number in range(1, 8)],
+            jobs.counts, jobs.queues, jobs.kinds, jobs.changes, jobs.stats, jobs.schedules.list, jobs.doctor,
+            lambda: jobs.enqueue("lies", {}),
+            lambda: jobs.complete(lease, {"pad": "x"}),
+            lambda: jobs.requeue([2, 4]),
+            lambda: jobs.prune(older_than=0),
+            world.runner.scheduler.tick,
+            world.runner.maintenance.tick,
+            lambda: world.runner.drain(limit=5),
+        ]  # fmt: skip
+        for step in steps:
+            try:
+                step()
+            except JobqError:
+                continue
+
+
+@pytest.mark.parametrize(
+    "rounds", [pytest.param(25, id="short"), pytest.param(2_000, id="long", marks=pytest.mark.storm)]
+)
+def test_flipped_bytes_are_a_typed_error_or_one_bad_row(tmp_path: Path, errors: ErrorLog, rounds: int) -> None:
+    """Nothing but errors of ours comes out of any verb; the file is left to whoever can mend it."""
+    original, path = tmp_path / "original.db", tmp_path / "jobs.db"
+    lease = prepare(original)
+    for seed in range(rounds):
+        for old in tmp_path.glob("jobs.db*"):
+            old.unlink()
+        shutil.copy(original, path)
+        dice = random.Random(seed)
+        flip(path, dice, dice.choice([1, 10, 200]))
+        try:
+            use(path, lease)
+        except JobqError:
+            pass
+        except Exception as error:
+            raise AssertionError(f"seed {seed}") from error
+        errors.take()
+        assert path.exists()

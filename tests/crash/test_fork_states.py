@@ -1,0 +1,119 @@
+"""B48: a fork in each state that a job queue can be in; the child enqueues or is refused, the parent goes on."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import apsw
+import pytest
+
+from tests.crash.conftest import ROOT
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the system has no fork")
+
+PROGRAM = """
+import os, sys, threading
+import jobq
+
+state, path = sys.argv[1:]
+CHILD, PARENT = 20, 1000
+config = jobq.Config(durability="relaxed")
+
+
+def fork():
+    sys.stdout.flush()
+    pid = os.fork()
+    if pid:
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    code = 1
+    try:
+        own = jobs if state != "not-open" else jobq.open(path, config=config)
+        if state == "closed":
+            own = jobq.open(path, config=config)
+        for _ in range(CHILD):
+            own.enqueue("child")
+        assert not runner or (runner.health().workers, runner.health().running) == (0, False)
+        code = 0
+    except jobq.ForkedHandle as error:
+        code = 42 if error.fix else 43
+    finally:
+        os._exit(code)
+
+
+def fork_in_handler(payload, job):
+    codes.append(fork())
+
+
+codes, runner, jobs = [], None, None
+if state == "not-open":
+    codes.append(fork())
+jobs = jobq.open(path, config=config)
+jobs.job(name="forks", queue="forks")(fork_in_handler)
+jobs.job(name="quick", queue="forks")(lambda payload: None)
+if state not in ("not-open", "not-used"):
+    jobs.enqueue("before")
+if state in ("not-used", "used"):
+    codes.append(fork())
+elif state == "reading":
+    with jobs.read():
+        codes.append(fork())
+elif state == "writing":
+    with jobs.transaction():
+        codes.append(fork())
+elif state == "leasing":
+    jobs.enqueue("quick")
+    (lease,) = jobs.lease("quick", worker="w")
+    codes.append(fork())
+    jobs.complete(lease)
+elif state == "watching":
+    stream = jobs.bus.stream()
+    codes.append(fork())
+    stream.close()
+elif state == "draining":
+    jobs.enqueue("forks")
+    jobq.Runner(jobs).drain()
+elif state == "closed":
+    jobs.close()
+    codes.append(fork())
+    jobs = jobq.open(path, config=config)
+elif state in ("running", "busy", "stopped", "in-a-handler"):
+    runner = jobq.Runner(jobs, workers={"forks": 2})
+    runner.start()
+    if state == "busy":
+        made = [jobs.enqueue("quick") for _ in range(100)]
+    if state == "stopped":
+        runner.stop()
+    if state == "in-a-handler":
+        jobs.enqueue("forks").wait(20)
+    else:
+        codes.append(fork())
+    runner.stop()
+for _ in range(PARENT):
+    jobs.enqueue("parent")
+print(codes, len(jobs.find(kind="parent", limit=None)), len(jobs.find(kind="child", limit=None)))
+jobs.close()
+"""
+#: Where a handle cannot be closed before the fork, because it is in use by the thread that forks.
+REFUSED = ("reading", "writing")
+STATES = (
+    "not-open", "not-used", "used", "reading", "writing", "leasing", "watching", "draining", "closed", "running",
+    "busy", "stopped", "in-a-handler",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_b48_a_fork_in_each_state_loses_nothing(tmp_path: Path, state: str) -> None:
+    """The child's jobs are there, or none and it was told why; the parent's thousand are, and the file is sound."""
+    (tmp_path / "program.py").write_text(PROGRAM)
+    path = tmp_path / "jobs.db"
+
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore::DeprecationWarning", str(tmp_path / "program.py"), state, str(path)],
+        cwd=ROOT, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+
+    code, children = (42, 0) if state in REFUSED else (0, 20)
+    assert done.stdout.split("\n")[0] == f"[{code}] 1000 {children}", done.stderr
+    connection = apsw.Connection(str(path))
+    assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    connection.close()
