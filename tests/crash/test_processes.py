@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 
 import jobq
@@ -31,6 +32,51 @@ def test_b01_two_processes_of_four_threads_run_each_job_once(run: Run, real_jobs
     assert {(job.state, job.attempts) for job in ended} == {("succeeded", 1)}
     lines = log.read_text().split()
     assert len(lines) == len(set(lines)) == 1_000
+
+
+@pytest.mark.parametrize(
+    ("programs", "holds"),
+    [
+        pytest.param(2, [0.3], id="short"),
+        pytest.param(4, [0.5, 1.0, 2.0, 4.0] * 4, id="long", marks=pytest.mark.storm),
+    ],
+)
+def test_b03_locks_that_are_held_for_less_than_the_timeout_fail_nothing(
+    run: Run, real_jobs: Open, tmp_path: Path, programs: int, holds: list[float]
+) -> None:
+    """Processes of four threads work and four threads here enqueue while somebody keeps the lock: all is done once."""
+    jobs, failed = real_jobs(), []
+    working = [run("work", workers={"first": 4}) for _ in range(programs)]
+    for program in working:
+        program.hear("working")
+    stop = threading.Event()
+
+    def produce() -> None:
+        while not stop.wait(0.005):
+            try:
+                jobs.enqueue("ping")
+            except jobq.StoreError as error:
+                failed.append(error)
+
+    threads = [threading.Thread(target=produce) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    holder = apsw.Connection(str(tmp_path / "jobs.db"))
+    holder.set_busy_timeout(20_000)
+    for seconds in holds:
+        holder.execute("BEGIN IMMEDIATE")
+        assert not stop.wait(seconds)
+        holder.execute("ROLLBACK")
+        assert not stop.wait(0.2)
+    holder.close()
+    stop.set()
+    for thread in threads:
+        thread.join(PATIENCE)
+    ended = [jobs.wait(job.id, PATIENCE) for job in jobs.find(limit=None)]
+
+    assert not failed
+    assert {(job.state, job.attempts) for job in ended} == {("succeeded", 1)}
+    assert [program.finish() for program in working] == [0] * programs
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,8 @@ def _handlers() -> jobq.Handlers:
     def fails(payload: dict) -> None:
         raise ValueError("no")
 
+    handlers.job(name="takes-in", intake=True)(lambda payload: None)
+
     @handlers.job
     def carries(payload: dict, job: jobq.RunningJob) -> None:
         with job.transaction() as tx:
@@ -76,6 +78,9 @@ def prepare(path: Path) -> jobq.Lease:
         jobs.schedules.pause("paused")
         jobs.enqueue("lies", {}, queue="spare", delay="1h")
         jobs.pause("spare")
+        jobs.pause(kind="outside")
+        jobs.enqueue("takes-in", {}, subject="book", delay="1h")
+        jobs.labels.set("book", "language", "fr")
         return lease
 
 
@@ -184,6 +189,16 @@ VERBS: dict[str, Callable[[World], object]] = {
     "runner.maintenance.tick": lambda w: w.runner.maintenance.tick(),
     "checkpoint": lambda w: w.jobs.store.checkpoint(),
     "prune": lambda w: w.jobs.prune(older_than=0),
+    "pause-kind": lambda w: w.jobs.pause(kind="lies"),
+    "resume-kind": lambda w: w.jobs.resume(kind="outside"),
+    "labels.set": lambda w: w.jobs.labels.set("book", "queue", "spare"),
+    "labels.get": lambda w: w.jobs.labels.get("book"),
+    "labels.clear": lambda w: w.jobs.labels.clear("book"),
+    "retriage": lambda w: w.jobs.retriage("book"),
+    "self_heal": lambda w: w.jobs.self_heal(),
+    "explain": lambda w: w.jobs.explain(QUEUED),
+    "count_failed": lambda w: w.jobs.count_failed(unrecoverable=True),
+    "cancel-where": lambda w: w.jobs.cancel(where={"kind": "lies"}),
     "children": lambda w: w.jobs.children(PARENT),
     "family_progress": lambda w: w.jobs.family_progress(PARENT),
     "cancel-children": lambda w: w.jobs.cancel(PARENT, children=True),

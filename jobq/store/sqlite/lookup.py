@@ -147,5 +147,5 @@ def readable(cursor: apsw.Cursor, build: Callable[[Sequence[Any]], T]) -> Iterat
     for row in texts.legible(cursor):
         try:
             yield build(row)
-        except (rows.BadRow, ValueError) as error:
+        except (rows.BadRow, ValueError, TypeError) as error:
             log.warning("jobq.row.skipped", id=row[0], error=type(error).__name__)
