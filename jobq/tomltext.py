@@ -53,6 +53,9 @@ def _parse(name: str, text: str) -> dict[str, Any]:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise _malformed(name, text, str(error)) from None
+    except ValueError:
+        # Python's limit on the digits of an integer; nothing else that tomllib says is no TOMLDecodeError.
+        raise ConfigFileError(name, "a number has too many digits", fix="Write it with fewer digits.") from None
     except RecursionError:
         raise ConfigFileError(name, "it is nested too deeply", fix="A key needs two levels.") from None
 

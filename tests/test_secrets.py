@@ -11,6 +11,8 @@ from typing import Any
 import attrs
 import pytest
 import structlog
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
 
 import jobq
 from jobq.model.redact import REDACTOR_FAILED
@@ -215,3 +217,46 @@ def test_the_standard_log_has_no_secret(jobs: jobq.JobQueue, caplog: Any) -> Non
 
     assert "jobq.job.failed" in caplog.text
     assert "hunter2" not in caplog.text
+
+
+#: How a secret is written where no rule of the host's knows it.
+SHAPES = (
+    "password={}", "PASSWORD: {}", '"api_key": "{}"', "token='{}'", "Authorization: Bearer {}", "authorization: Basic {}",
+    "https://ada:{}@example.org/x", "client_secret={}&next=1", "{{'secret': '{}'}}", "SECRET_KEY={}",
+)  # fmt: skip
+_ALPHABET = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+
+
+@pytest.mark.parametrize(
+    "examples", [pytest.param(6, id="short"), pytest.param(500, id="long", marks=pytest.mark.storm)]
+)
+def test_b26_no_piece_of_any_secret_is_in_any_sink(sinks: Sinks, examples: int) -> None:
+    """Any secret in any shape, with anything around it and wherever the cut falls, said in every place in turn."""
+    jobs, plan = sinks.jobs, []
+
+    @jobs.job(timeout=5, result=Receipt)
+    def leaky(payload: Any, job: jobq.RunningJob) -> Any:
+        place, text = plan.pop()
+        return place(job, text)
+
+    @settings(max_examples=examples, deadline=None, database=None, derandomize=True, phases=[Phase.generate])
+    @given(
+        secret=st.text(_ALPHABET, min_size=14, max_size=40),
+        shape=st.sampled_from(SHAPES),
+        pad=st.integers(0, 520),
+        before=st.text(st.characters(exclude_categories=["L", "N", "Pc", "Pd", "Cs"]), max_size=10),
+        after=st.text(max_size=20),
+    )
+    def check(secret: str, shape: str, pad: int, before: str, after: str) -> None:
+        text = "x" * pad + f" {before} {shape.format(secret)} {after}"
+        plan.extend((place, text) for place in PLACES)
+        for _ in PLACES:
+            leaky.enqueue()
+        assert jobq.Runner(jobs).drain().claimed == len(PLACES)
+        texts = sinks.texts()
+        assert not [piece for piece in (secret[at : at + 7] for at in range(len(secret) - 6)) if piece in texts]
+        # The deferred one: it would run in a later round.
+        jobs.cancel(where={"kind": "leaky", "state": "queued"})
+        jobs.prune(older_than=0)
+
+    check()

@@ -160,6 +160,8 @@ def json_value(text: str) -> Any:
         return json.loads(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(f"not JSON: {error}") from None
+    except RecursionError:
+        raise argparse.ArgumentTypeError("nested too deeply") from None
 
 
 def _is_number(text: str) -> bool:

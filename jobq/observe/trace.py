@@ -3,12 +3,12 @@
 It is the one place that nothing is redacted for, so it is off unless it is configured, and never a part of another log.
 """
 
-import json
 from datetime import datetime
 from typing import Any
 
 from jobq.model.events import TraceEntry
 from jobq.model.lease import Claim
+from jobq.observe.jsonline import encode
 from jobq.observe.rotating import BACKUPS, MAX_BYTES, RotatedFile
 
 #: The most characters of one text that are kept.
@@ -51,4 +51,4 @@ class Trace:
         }
         if entry.cut:
             line["cut"] = entry.cut
-        self.file.append((json.dumps(line, ensure_ascii=False),))
+        self.file.append((encode(line),))

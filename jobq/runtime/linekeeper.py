@@ -1,6 +1,5 @@
 """Writes the lines that jobs log where they are kept, and removes old ones."""
 
-import json
 from datetime import timedelta
 
 from jobq.errors import JobqError
@@ -8,6 +7,7 @@ from jobq.jobqueue import JobQueue
 from jobq.log import get_logger
 from jobq.model.events import LogLine
 from jobq.model.lines import Line
+from jobq.observe.jsonline import encode
 from jobq.observe.rotating import RotatedFile
 
 logger = get_logger(__name__)
@@ -93,4 +93,4 @@ def _text(line: LogLine) -> str:
         "event": line.event,
         "fields": dict(line.fields),
     }
-    return json.dumps(fields, ensure_ascii=False)
+    return encode(fields)

@@ -303,12 +303,14 @@ def test_a_configured_file_gets_the_lines(open_again: Any, tmp_path: Path, clock
     file = tmp_path / "lines.log"
     file.touch(mode=0o644)
     jobs = open_again(config=jobq.Config(log_file=file))
-    job_id = run(jobs, lambda job: job.log.info("käse", password="hunter2"))
+    job_id = run(jobs, lambda job: job.log.info("käse", password="hunter2", title="\u202e\x9b2J"))
 
-    (line,) = map(json.loads, file.read_text(encoding="utf-8").splitlines())
+    text = file.read_text(encoding="utf-8")
+    assert text.rstrip("\n").isprintable()
+    (line,) = map(json.loads, text.splitlines())
     assert line == {
         "ts": "2024-01-01T00:00:00.000+00:00", "level": "info", "job_id": job_id, "attempt": 1, "event": "käse",
-        "fields": {"password": "[redacted]"},
+        "fields": {"password": "[redacted]", "title": "\u202e\x9b2J"},
     }  # fmt: skip
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert jobs.log_lines(job_id) == []
