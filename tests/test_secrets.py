@@ -221,10 +221,13 @@ def test_the_standard_log_has_no_secret(jobs: jobq.JobQueue, caplog: Any) -> Non
 
 #: How a secret is written where no rule of the host's knows it.
 SHAPES = (
-    "password={}", "PASSWORD: {}", '"api_key": "{}"', "token='{}'", "Authorization: Bearer {}", "authorization: Basic {}",
-    "https://ada:{}@example.org/x", "client_secret={}&next=1", "{{'secret': '{}'}}", "SECRET_KEY={}",
+    "password={}", "PASSWORD: {}", '"api_key": "{}"', "token='{}'", "Authorization: Bearer {}",
+    "authorization: Basic {}", "https://ada:{}@example.org/x", "client_secret={}&next=1", "{{'secret': '{}'}}",
+    "SECRET_KEY={}",
 )  # fmt: skip
 _ALPHABET = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+#: What is no part of a word, of which a secret's piece could be one.
+_NOISE = st.characters(exclude_categories=["L", "N", "Pc", "Pd", "Cs"])
 
 
 @pytest.mark.parametrize(
@@ -241,11 +244,11 @@ def test_b26_no_piece_of_any_secret_is_in_any_sink(sinks: Sinks, examples: int) 
 
     @settings(max_examples=examples, deadline=None, database=None, derandomize=True, phases=[Phase.generate])
     @given(
-        secret=st.text(_ALPHABET, min_size=14, max_size=40),
+        secret=st.text(_ALPHABET, min_size=14, max_size=40).filter(lambda secret: len(set(secret)) > 8),
         shape=st.sampled_from(SHAPES),
         pad=st.integers(0, 520),
-        before=st.text(st.characters(exclude_categories=["L", "N", "Pc", "Pd", "Cs"]), max_size=10),
-        after=st.text(max_size=20),
+        before=st.text(_NOISE, max_size=10),
+        after=st.text(_NOISE, max_size=20),
     )
     def check(secret: str, shape: str, pad: int, before: str, after: str) -> None:
         text = "x" * pad + f" {before} {shape.format(secret)} {after}"
