@@ -18,6 +18,7 @@ import jobq
 from jobq.errors import DedupeConflict, InvalidTransition, JobNotFound, LeaseLost, QueueNotFound, StoreBusy
 
 CAP = 2
+RUNNING = "SELECT count(*) FROM jobq_job WHERE kind = 'capped' AND state = 'running'"
 KEYS = ("red", "green", "blue")
 #: Jobs that the handler ends itself, with a row of the host's; and jobs that are made together with one.
 TABLES = (
@@ -76,7 +77,11 @@ class Churn:
         ]  # fmt: skip
 
     def step(self) -> None:
-        """Do one thing; that a job is in another state by now is nobody's fault."""
+        """Look at a cap, and do one thing; that a job is in another state by now is nobody's fault."""
+        with self._jobs.read() as snapshot:
+            ((running,),) = snapshot.execute(RUNNING)
+        if running > CAP:
+            self._tell("over", running)
         with suppress(DedupeConflict, InvalidTransition, JobNotFound, LeaseLost, QueueNotFound, StoreBusy):
             self._dice.choice(self._verbs)()
 
@@ -86,8 +91,7 @@ class Churn:
     def _some_id(self) -> int:
         return self._dice.choice(self._ids[-200:])
 
-    def _new(self) -> jobq.NewJob:
-        kind = self._dice.choice(["plain", "plain", "capped", "fails", "follows", "own", "outside"])
+    def _new(self, kind: str) -> jobq.NewJob:
         return jobq.NewJob(kind, self._dice.random(), queue=self._dice.choice(["default", "side"]))
 
     def _made(self, *made: jobq.Enqueued) -> None:
@@ -100,8 +104,9 @@ class Churn:
         self._made(self._jobs.enqueue("plain", self._dice.random(), delay=self._dice.choice([0, 0.02])))
 
     def _enqueue_many(self) -> None:
+        kind = self._dice.choice(["plain", "capped", "fails", "follows", "own", "outside"])
         chunk = self._dice.choice([None, 2])
-        self._made(*self._jobs.enqueue_many([self._new() for _ in range(5)], chunk=chunk))
+        self._made(*self._jobs.enqueue_many([self._new(kind) for _ in range(5)], chunk=chunk))
 
     def _keyed(self) -> None:
         self._made(self._jobs.enqueue("plain", self._dice.random(), dedupe_key=self._dice.choice(KEYS)))

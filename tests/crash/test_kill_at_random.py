@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import jobq
-from tests.crash.churn import CAP, handlers
+from tests.crash.churn import CAP, RUNNING, handlers
 from tests.crash.conftest import PATIENCE, ROOT
 from tests.crash.test_kill_in_transaction import is_sound
 
@@ -81,7 +81,7 @@ def jobs(tmp_path: Path) -> Iterator[jobq.JobQueue]:
 def check_now(jobs: jobq.JobQueue) -> None:
     """No moment has more running jobs of a kind than its cap, nor a key twice; a running job has a lease."""
     with jobs.read() as snapshot:
-        ((running,),) = snapshot.execute("SELECT count(*) FROM jobq_job WHERE kind = 'capped' AND state = 'running'")
+        ((running,),) = snapshot.execute(RUNNING)
         keys = snapshot.execute(
             "SELECT dedupe_key FROM jobq_job WHERE state IN ('queued', 'running') AND dedupe_key IS NOT NULL"
         )
@@ -131,6 +131,7 @@ def test_b14_killed_at_random_nothing_that_was_promised_is_lost(
     rows = {job.id: job for job in jobs.find(limit=None)}
     promised = told()
     assert len(promised["made"]) > 10 * kills, "the storm was none"
+    assert not promised["over"], "more of a kind ran than its cap allows"
     assert promised["made"] - set(rows) <= promised["cancelling"], "an acknowledged job is gone, and was not cancelled"
     with jobs.read() as snapshot:
         ended = {job_id for (job_id,) in snapshot.execute("SELECT job FROM ended")}
