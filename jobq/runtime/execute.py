@@ -3,6 +3,7 @@
 import sys
 import threading
 from contextlib import ExitStack
+from contextvars import copy_context
 from typing import Any
 
 from jobq.clock import Clock
@@ -58,12 +59,21 @@ class Executor:
         self._caught = caught
 
     def run(self, job: RunningJob, handler: AnyHandler) -> Outcome:
-        """Decode, call, encode; return what the run ended as. What the handler raised is left in ``job.error``."""
-        before = RUN.get()
+        """Decode, call, encode; return what the run ended as. What the handler raised is left in ``job.error``.
+
+        Context variables that are set meanwhile end with the run.
+        """
         # No call between it and the try: an interrupt there would leave the thread inside a handler for ever.
         _thread.depth = getattr(_thread, "depth", 0) + 1
         try:
-            RUN.set((self._lines, job.claim))
+            # In a copy: what a handler binds, its user say, must not stand on the log lines of the thread's next job.
+            return copy_context().run(self._outcome, job, handler)
+        finally:
+            _thread.depth -= 1
+
+    def _outcome(self, job: RunningJob, handler: AnyHandler) -> Outcome:
+        RUN.set((self._lines, job.claim))
+        try:
             return self._run(job, handler)
         except self._caught as error:
             job.error = error
@@ -74,9 +84,6 @@ class Executor:
             if isinstance(error, ResultError):
                 return unrecoverable(error, "bad_result", self._redactor)
             return outcome_of(error, job.cancel_token.reason, now=self._clock.now, redactor=self._redactor)
-        finally:
-            _thread.depth -= 1
-            RUN.set(before)
 
     def _run(self, job: RunningJob, handler: AnyHandler) -> Outcome:
         try:

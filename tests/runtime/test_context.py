@@ -108,6 +108,30 @@ def test_a_configured_structlog_has_the_ids_on_the_handlers_own_lines(
     assert "job_id" not in outside
 
 
+@pytest.mark.parametrize("error", [None, ValueError, SystemExit], ids=["returns", "raises", "exits"])
+def test_what_a_handler_binds_ends_with_its_run(
+    jobs: jobq.JobQueue, lines: list[Any], error: type[BaseException] | None
+) -> None:
+    """The next job of the same thread does not carry the user of the one before, however that ended."""
+    seen = []
+
+    @jobs.job(max_attempts=1)
+    def bind(payload: Any) -> None:
+        seen.append(structlog.contextvars.get_contextvars().get("user"))
+        structlog.contextvars.bind_contextvars(user="ada")
+        if error is not None:
+            raise error
+
+    ids = [made.id for made in jobs.enqueue_many([jobq.NewJob("bind"), jobq.NewJob("bind")])]
+    with jobq.Runner(jobs, workers={"default": 1}):
+        for job_id in ids:
+            jobs.wait(job_id, timeout=30)
+
+    assert seen == [None, None]
+    ends = [line for line in lines if line["event"] in ("jobq.job.succeeded", "jobq.job.failed")]
+    assert [line.get("user") for line in ends] == [None, None]
+
+
 def test_the_line_of_an_attempt_says_how_it_went(jobs: jobq.JobQueue, clock: FakeClock, caplog: Any) -> None:
     """One line for each attempt, with how long the job waited and ran."""
     caplog.set_level("INFO", logger="jobq")
