@@ -7,7 +7,7 @@ from prometheus_client import Counter, Histogram, Metric
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from jobq.errors import StoreError
+from jobq.errors import JobqError
 from jobq.jobqueue import JobQueue
 from jobq.model.events import Change
 from jobq.model.job import JobState
@@ -51,7 +51,7 @@ class JobqCollector(Collector):
         up = GaugeMetricFamily("jobq_up", "Whether the database could be read.")
         try:
             stats = self._jobs.stats(failures=0)
-        except StoreError:
+        except JobqError:  # also one that was closed: the host's other metrics are scraped all the same
             up.add_metric((), 0)
         else:
             up.add_metric((), 1)

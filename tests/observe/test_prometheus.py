@@ -118,6 +118,13 @@ def test_runner_that_is_alive_is_counted(jobs: jobq.JobQueue, scraper: Scraper) 
         assert scraper.value("jobq_runners", queue="mail") == 1
 
 
+def test_scrape_of_a_closed_job_queue_says_so(jobs: jobq.JobQueue, scraper: Scraper) -> None:
+    """The other metrics of the program come all the same."""
+    jobs.close()
+
+    assert scraper.value("jobq_up") == 0
+
+
 def test_database_in_trouble_leaves_a_scrape_that_says_so(
     jobs: jobq.JobQueue, scraper: Scraper, monkeypatch: pytest.MonkeyPatch
 ) -> None:
