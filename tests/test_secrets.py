@@ -7,7 +7,7 @@ import hashlib
 import logging
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import attrs
 import pytest
@@ -78,7 +78,32 @@ def _settled(job: jobq.RunningJob, text: str) -> None:
     raise ValueError(text)
 
 
-PLACES = [_raise, _cause, _defer, _transient, _bad_result, _stopped, _progress, _log, _settled]
+@attrs.frozen
+class Told(jobq.Event):
+    """An event of the host, with a text, a name that gives away what it holds, and a private field."""
+
+    note: str
+    deep: dict[str, Any]
+    private_note: str = attrs.field(metadata=jobq.PRIVATE)
+
+
+@attrs.frozen
+class Hushed(jobq.Event):
+    """A private event of the host."""
+
+    private: ClassVar[bool] = True
+
+    note: str
+
+
+def _publish(job: jobq.RunningJob, text: str) -> None:
+    bus = job.delegates.bus
+    bus.publish(Told(text, {"token": SECRET, "more": [text]}, text))
+    bus.publish(Hushed(text))
+    raise jobq.PermanentJobError(text)
+
+
+PLACES = [_raise, _cause, _defer, _transient, _bad_result, _stopped, _progress, _log, _settled, _publish]
 
 
 class Sinks:
@@ -97,9 +122,15 @@ class Sinks:
             tables = snapshot.execute("SELECT name FROM sqlite_schema WHERE type = 'table' AND name LIKE 'jobq_%'")
             rows = [snapshot.execute(f"SELECT * FROM {name}") for (name,) in tables]
         files = [file.read_text(encoding="utf-8") for file in self.files.rglob("*.log*")]
+        log = self.jobs.event_log
+        # All of it is in them, and nothing was lost on the way.
+        assert log is not None
+        assert log.written > log.lost == 0
         events = []
         while (event := self.stream.get(timeout=0)) is not None:
-            events.append(event)
+            # What a host says itself on the bus is for whoever subscribes to it.
+            if not isinstance(event, Told | Hushed):
+                events.append(event)
         return repr((rows, self.log, events)) + "".join(files)
 
 
@@ -115,7 +146,7 @@ def sinks(
 ) -> Iterator[Sinks]:
     """A job queue with all that writes switched on."""
     file = None if request.param == "table" else tmp_path / "lines.log"
-    config = jobq.Config(log_file=file, max_attempts=1)
+    config = jobq.Config(log_file=file, events_file=tmp_path / "events.log", max_attempts=1)
     with jobq.open(tmp_path / "jobs.db", clock=clock, config=config, redact=redactor) as jobs:
         found = Sinks(jobs, tmp_path)
         # What a host's own lines say is its own affair: only the library's come into the list.
@@ -147,7 +178,7 @@ def _run(sinks: Sinks, place: Callable[..., Any], *texts: str) -> None:
 
     for _ in texts:
         leaky.enqueue()
-    assert jobq.Runner(jobs).drain().claimed == len(texts)
+    assert jobq.Runner(jobs, delegates=jobs).drain().claimed == len(texts)
 
 
 @pytest.mark.parametrize("place", PLACES, ids=lambda place: place.__name__.strip("_"))
