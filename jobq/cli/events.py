@@ -28,13 +28,15 @@ def _fill(options: Options) -> None:
 
 def run_tail(arguments: argparse.Namespace) -> int:
     """Print events."""
+    from jobq.cli.eventtail import EventTail
     from jobq.cli.exits import Exit  # start-up cost
-    from jobq.cli.tail import Tail, require_file
+    from jobq.cli.tail import require_file
 
     path = _file(arguments)
     if not arguments.follow:
-        require_file(path)
-    with Tail(path, kinds=arguments.kind or (), json=arguments.json) as tail:
+        fix = "Check the path; `jobq work` makes one, and a program that sets log.events_file."
+        require_file(path, name="event log", fix=fix)
+    with EventTail(path, kinds=arguments.kind or (), json=arguments.json) as tail:
         tail.show(arguments.lines)
         if arguments.follow:
             tail.follow()

@@ -26,15 +26,14 @@ def _fill(options: Options) -> None:
 
 def run_tail(arguments: argparse.Namespace) -> int:
     """Print entries."""
-    import os  # start-up cost
-
-    from jobq.cli.exits import Exit, Stop
+    from jobq.cli.exits import Exit  # start-up cost
+    from jobq.cli.tail import require_file
     from jobq.cli.tracetail import TraceTail
 
     path = _file(arguments)
-    if not arguments.follow and not os.path.exists(path):
+    if not arguments.follow:
         fix = "Check the path; the first entry of a program that has the trace on makes the file."
-        raise Stop(Exit.NOT_FOUND, f"no trace at {path}", fix=fix)
+        require_file(path, name="trace", fix=fix)
     with TraceTail(path, job=arguments.job, json=arguments.json) as tail:
         tail.show(arguments.lines)
         if arguments.follow:

@@ -12,7 +12,7 @@ import jobq
 from jobq.model.lease import Claim
 from jobq.observe.trace import Trace, entry_of
 from jobq.testing import FakeClock, running_job
-from tests.cli.conftest import Answer, start
+from tests.cli.conftest import Answer, finish, start
 
 Cli = Callable[..., Answer]
 
@@ -100,6 +100,26 @@ def test_follow_goes_on_until_interrupted(file: Path, tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=20)
     assert process.returncode == 130
+
+
+def test_a_reader_that_was_too_slow_says_so(file: Path, tmp_path: Path) -> None:
+    """The file that it had read was rotated away, and perhaps what followed it."""
+    write(file, "before")
+    process = start("trace", "tail", "--file", file, "-f", "--json", cwd=tmp_path)
+    assert process.stdout is not None
+    assert json.loads(process.stdout.readline())["text"] == "before"
+    process.send_signal(signal.SIGSTOP)
+    for number in range(4):
+        write(file, f"{number} " + "x" * 900, max_bytes=1_000, backups=1)
+    process.send_signal(signal.SIGCONT)
+    while not json.loads(process.stdout.readline())["text"].startswith("3"):
+        pass
+    # The notes of a look follow its lines: what comes at the next one comes behind them.
+    write(file, "after")
+    assert json.loads(process.stdout.readline())["text"] == "after"
+    process.send_signal(signal.SIGINT)
+
+    assert "the file that was read has gone; entries may be missing" in finish(process).err
 
 
 def test_a_program_without_trace_prints_nothing_of_it(cli: Cli, jobs: jobq.JobQueue) -> None:
