@@ -18,7 +18,7 @@ class EventTail(Tail):
 
     def is_one(self, found: dict[str, Any]) -> bool:
         """Whether it has a class and data."""
-        return isinstance(found.get("data"), dict) and "kind" in found
+        return isinstance(found.get("data"), dict) and isinstance(found.get("kind"), str)
 
     def wants(self, thing: dict[str, Any]) -> bool:
         """Whether it is of a class that is wanted."""
@@ -29,4 +29,4 @@ class EventTail(Tail):
         # Its own time says nothing that the line's does not.
         data = {name: value for name, value in thing["data"].items() if value is not None and name != "at"}
         words = (f"{name}={shown(value)}" for name, value in data.items())
-        return escape(" ".join((moment(thing.get("ts")), str(thing["kind"]), *words)))
+        return escape(" ".join((moment(thing.get("ts")), thing["kind"], *words)))

@@ -110,8 +110,15 @@ def queue_name(text: str) -> str:
 
 def whole_number(text: str) -> int:
     """Read an integer that is at least 1."""
-    if not text.isascii() or not text.isdigit() or int(text) < 1:
+    if whole_or_zero(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
+    return int(text)
+
+
+def whole_or_zero(text: str) -> int:
+    """Read an integer that is at least 0."""
+    if not text.isascii() or not text.isdigit():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
     return int(text)
 
 

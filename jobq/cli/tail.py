@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any, ClassVar, Self
 
 from jobq.cli.exits import Exit, Stop
-from jobq.cli.output import note, say_json, write
+from jobq.cli.output import note, say_json, shown, write
 from jobq.observe.linereader import LineReader
 
 #: Seconds between two looks at the file.
@@ -95,8 +95,8 @@ def require_file(path: str, *, name: str, fix: str) -> None:
 
 
 def moment(text: object) -> str:
-    """Return the time of a line to the millisecond, in UTC."""
+    """Return the time of a line to the millisecond, in UTC; as it is where it is none."""
     try:
         return f"{datetime.fromisoformat(str(text)).astimezone(UTC):%Y-%m-%d %H:%M:%S.%f}"[:-3] + "Z"
     except ValueError:
-        return str(text)
+        return shown(text)

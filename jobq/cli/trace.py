@@ -2,7 +2,7 @@
 
 import argparse
 
-from jobq.cli.options import Options, whole_number
+from jobq.cli.options import Options, whole_number, whole_or_zero
 from jobq.cli.verbs import Verbs
 
 _TAIL = """\
@@ -18,7 +18,7 @@ def add_to(trace: Verbs) -> None:
 
 
 def _fill(options: Options) -> None:
-    options.add("-n", "--lines", metavar="N", type=whole_number, default=10, help="how many; 10 unless told")
+    options.add("-n", "--lines", metavar="N", type=whole_or_zero, default=10, help="how many; 10 unless told")
     options.flag("-f", "--follow", help="go on with those that come")
     options.add("--job", metavar="ID", type=whole_number, help="only entries of this job")
     options.add("--file", metavar="FILE", help="read this trace; no database is needed then")

@@ -104,6 +104,25 @@ def test_tail_reads_rotated_files_and_chooses_kinds(cli: Run, log: Path) -> None
     assert len(both.lines) == 21
 
 
+def test_tail_passes_over_what_looks_like_an_event(cli: Run, tmp_path: Path) -> None:
+    """Whatever somebody wrote into the file: it is counted, or printed as it is."""
+    file = tmp_path / "odd.jsonl"
+    told = '"kind": "x", "data": {}}'
+    file.write_text(f'{{"kind": ["x"], "data": {{}}}}\n[1]\n{{"ts": "\\u001b", {told}\n{{{told}\n')
+
+    answer = cli("events", "tail", "--file", file, "--kind", "x")
+
+    assert (answer.code, answer.out) == (0, "\\x1b x\n- x\n")
+    assert "no events, or were cut short when their process was killed: 2" in answer.err
+
+
+def test_tail_of_none_is_silent(cli: Run, log: Path) -> None:
+    """It is for -f, to see only what comes."""
+    answer = cli("events", "tail", "--file", log, "-n", 0)
+
+    assert (answer.code, answer.out) == (0, "")
+
+
 def test_tail_of_a_log_that_is_not_there(cli: Run) -> None:
     """Not found, and what makes one."""
     answer = cli("events", "tail", "--db", "jobs.db")
