@@ -39,6 +39,7 @@ class Core:
         self.config = config
         self.clock = clock
         self.redactor = redactor
+        database.event_logs.join(redactor)
         #: The merged view of all registries that this job queue was opened with, and of its own decorator.
         self.handlers = Handlers()
         #: Whether an outbox demands that whatever is enqueued here is a part of a transaction.

@@ -93,6 +93,7 @@ class JobQueue(
         self.deliver()
         if self.event_log is not None:
             self._database.event_logs.release(self.event_log)
+        self._database.event_logs.leave(self.redactor)
         self._database.release()
 
     def __enter__(self) -> "JobQueue":

@@ -88,7 +88,6 @@ class Observing(Core):
             max_bytes=self.config.file_max_bytes,
             backups=self.config.file_backups,
             now=self.clock.now,
-            redactor=self.redactor,
         )
         if old is not None:
             logs.release(old)

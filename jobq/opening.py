@@ -95,6 +95,7 @@ def _build(
         for registry in registries:
             registry.detach(jobs)
         store.close()
+        shared.event_logs.leave(redactor)
         raise
     return jobs
 

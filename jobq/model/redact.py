@@ -6,7 +6,7 @@ unbounded is tried again from each position.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from jobq.model.secret_values import MARK, hide_values
 
@@ -59,7 +59,8 @@ class Redactor:
     """
 
     def __init__(self, extra: Callable[[str], str] | None = None) -> None:
-        self._extra = extra
+        #: The host's function, None for none.
+        self.extra = extra
 
     def redact(self, text: str) -> str:
         """Return the text without secrets; a text without any comes back as it is, and so does a redacted one.
@@ -72,13 +73,25 @@ class Redactor:
             if hidden == before:
                 break
             hidden, before = _hide(hidden), hidden
-        if self._extra is None:
+        if self.extra is None:
             return hidden
         try:
-            answer = self._extra(hidden)
+            answer = self.extra(hidden)
         except Exception:  # the host's code may raise anything, and its error may quote the secret
             return REDACTOR_FAILED
         return answer if isinstance(answer, str) else REDACTOR_FAILED
+
+
+def together(redactors: Iterable[Redactor]) -> Redactor:
+    """Return one that hides what any of these hides, and shows nothing where one of them fails."""
+    extras = [redactor.extra for redactor in redactors if redactor.extra is not None]
+
+    def extra(text: str) -> str:
+        for one in extras:
+            text = one(text)
+        return text
+
+    return Redactor(extra if extras else None)
 
 
 def _hide(text: str) -> str:

@@ -43,6 +43,10 @@ class EventLines:
         # By class: the fields to write, and how a text in them is written.
         self._plans: dict[type[Event], tuple[tuple[str, ...], Text]] = {}
 
+    def redact_by(self, redactor: Redactor) -> None:
+        """Use another redactor from now on."""
+        self._redactor = redactor
+
     def line(self, event: Event, at: datetime) -> str:
         """Return the line of an event that is told at this moment."""
         if type(event) is JobStateChanged:

@@ -53,6 +53,10 @@ class EventLog:
         """How many were removed with a file that had become too old; it counts the files that this process removed."""
         return self._file.dropped
 
+    def redact_by(self, redactor: Redactor) -> None:
+        """Use another redactor from now on."""
+        self._lines.redact_by(redactor)
+
     def take(self, told: Told) -> None:
         """Take an event; it is written soon."""
         self._waiting.append(self._lines.line(told.event, self._now()))

@@ -36,6 +36,13 @@ class Whispered(jobq.Event):
     text: str = "10 Downing Street"
 
 
+@attrs.frozen(kw_only=True)
+class Noted(jobq.Event):
+    """An event of a host that says something."""
+
+    note: str
+
+
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     """Where the log is."""
@@ -110,6 +117,17 @@ def test_two_job_queues_of_one_file_log_an_event_once(tmp_path: Path, path: Path
 
     assert [line["data"]["job_id"] for line in logged(path)] == [1, 2]
     assert [line["data"]["job_id"] for line in logged(other)] == [1, 2, 3]
+
+
+def test_b26_event_log_that_is_shared_hides_what_any_redactor_knows(path: Path, tmp_path: Path) -> None:
+    """Of all job queues on its bus, whoever opened it, until they are closed."""
+    database = tmp_path / "jobs.db"
+    with jobq.open(database, config=config(path)) as plain:
+        with jobq.open(database, redact=lambda text: text.replace("XYZZY", "-")) as other:
+            other.bus.publish(Noted(note="XYZZY"))
+        plain.bus.publish(Noted(note="XYZZY"))
+
+    assert [line["data"]["note"] for line in logged(path)] == ["-", "XYZZY"]
 
 
 def test_log_events_takes_the_place_of_the_log_before(tmp_path: Path, path: Path) -> None:
