@@ -15,7 +15,15 @@ PROGRAM = """
 import os, sys, threading
 import jobq
 
-state, path = sys.argv[1:]
+# Each state in a process of its own, which was forked before anything was opened.
+for state in sys.argv[2:]:
+    path = os.path.join(sys.argv[1], state + ".db")
+    pid = os.fork()
+    if not pid:
+        break
+    os.waitpid(pid, 0)
+else:
+    sys.exit()
 CHILD, PARENT = 20, 1000
 config = jobq.Config(durability="relaxed")
 
@@ -90,7 +98,7 @@ elif state in ("running", "busy", "stopped", "in-a-handler"):
     runner.stop()
 for _ in range(PARENT):
     jobs.enqueue("parent")
-print(codes, len(jobs.find(kind="parent", limit=None)), len(jobs.find(kind="child", limit=None)))
+print(state, codes, len(jobs.find(kind="parent", limit=None)), len(jobs.find(kind="child", limit=None)))
 jobs.close()
 """
 #: Where a handle cannot be closed before the fork, because it is in use by the thread that forks.
@@ -101,19 +109,23 @@ STATES = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("state", STATES)
-def test_b48_a_fork_in_each_state_loses_nothing(tmp_path: Path, state: str) -> None:
-    """The child's jobs are there, or none and it was told why; the parent's thousand are, and the file is sound."""
-    (tmp_path / "program.py").write_text(PROGRAM)
-    path = tmp_path / "jobs.db"
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str], str]:
+    """Where the files of all states are, what was printed for each, and what was complained of."""
+    place = tmp_path_factory.mktemp("states")
+    (place / "program.py").write_text(PROGRAM)
+    command = [sys.executable, "-W", "ignore::DeprecationWarning", str(place / "program.py"), str(place), *STATES]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    return place, dict(line.split(" ", 1) for line in done.stdout.splitlines()), done.stderr
 
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore::DeprecationWarning", str(tmp_path / "program.py"), state, str(path)],
-        cwd=ROOT, capture_output=True, text=True, timeout=60,
-    )  # fmt: skip
+
+@pytest.mark.parametrize("state", STATES)
+def test_b48_a_fork_in_each_state_loses_nothing(ended: tuple[Path, dict[str, str], str], state: str) -> None:
+    """The child's jobs are there, or none and it was told why; the parent's thousand are, and the file is sound."""
+    place, told, complaints = ended
 
     code, children = (42, 0) if state in REFUSED else (0, 20)
-    assert done.stdout.split("\n")[0] == f"[{code}] 1000 {children}", done.stderr
-    connection = apsw.Connection(str(path))
+    assert told.get(state) == f"[{code}] 1000 {children}", complaints
+    connection = apsw.Connection(str(place / f"{state}.db"))
     assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
     connection.close()

@@ -18,8 +18,8 @@ from tests.crash.test_kill_at_tick import in_child
 from tests.crash.test_kill_in_transaction import is_sound
 from tests.crash.verbs import VERBS, dump, nothing_carried, open_world, prepare
 
-#: A short run dies before so many statements of each verb, chosen by its name.
-SHORT = 2
+#: A short run dies before so many statements of each verb, chosen by the verb's name.
+SHORT = 1
 
 
 @contextmanager
