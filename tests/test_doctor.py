@@ -40,7 +40,7 @@ def runner(jobs: jobq.JobQueue, *, ahead: str = "0s", **fields: object) -> Runne
     """Write the row of a live runner that serves one queue and one kind."""
     clock = FakeClock(jobs.clock.now())
     clock.advance(ahead)
-    row = RunnerRow("r", "elsewhere", 1, ("default",), ("k",), "b", 0.0, clock.now(), clock.now())._replace(**fields)
+    row = RunnerRow("r", "elsewhere", 1, {"default": 1}, ("k",), "b", 0.0, clock.now(), clock.now())._replace(**fields)
     jobs.store.beat_runner(row)
     return row
 

@@ -22,7 +22,8 @@ def runner(
 ) -> None:
     """Let a runner of another machine beat."""
     now = jobs.clock.now()
-    fields = {"id": f"r{len(jobs.store.runners())}", "host": "elsewhere", "pid": 1, "queues": queues, "kinds": kinds}
+    threads = dict.fromkeys(queues, 1)
+    fields = {"id": f"r{len(jobs.store.runners())}", "host": "elsewhere", "pid": 1, "queues": threads, "kinds": kinds}
     times = {"boot_id": "b", "monotonic": 0.0, "started_at": now, "beat_at": now}
     jobs.store.beat_runner(RunnerRow(**{**fields, **times, **row}))  # type: ignore[arg-type]
 

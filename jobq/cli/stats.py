@@ -24,7 +24,7 @@ def _fill(options: Options) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print the numbers."""
     from jobq.cli.exits import Exit  # start-up cost
-    from jobq.cli.figures import age, figures
+    from jobq.cli.figures import figures
     from jobq.cli.output import say_json, table
     from jobq.cli.target import open_target
 
@@ -41,10 +41,16 @@ def run(arguments: argparse.Namespace) -> int:
     ):
         table((title, *columns), (_row(name, tally) for name, tally in tallies.items()), none=f"no {title} yet")
         print()
-    rows = ((r.id, r.host, r.pid, " ".join(r.queues), f"{age((stats.at - r.beat_at).total_seconds())} ago")
-            for r in stats.runners)
-    table(("runner", "host", "pid", "queues", "last beat"), rows, none="no runner")
+    rows = (_runner(runner, beat_age=(stats.at - runner.beat_at).total_seconds()) for runner in stats.runners)
+    table(("runner", "host", "pid", "threads", "last beat"), rows, none="no runner")
     return Exit.DONE
+
+
+def _runner(runner: Any, *, beat_age: float) -> tuple[object, ...]:
+    from jobq.cli.figures import age  # start-up cost
+
+    threads = " ".join(f"{queue}={number}" for queue, number in runner.queues.items())
+    return runner.id, runner.host, runner.pid, threads, f"{age(beat_age)} ago"
 
 
 def _row(name: str, tally: Any) -> tuple[object, ...]:

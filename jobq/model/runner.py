@@ -1,6 +1,6 @@
 """What runners and the store tell each other besides jobs: a view without the write lock, and the row of a runner."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import NamedTuple
 
@@ -22,7 +22,8 @@ class RunnerRow(NamedTuple):
     id: str
     host: str
     pid: int
-    queues: tuple[str, ...]
+    #: The queues that it serves, and how many worker threads it has for each.
+    queues: Mapping[str, int]
     kinds: tuple[str, ...]
     #: Changes with each boot: a monotonic time means something only within one.
     boot_id: str

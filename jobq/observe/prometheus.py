@@ -102,8 +102,10 @@ def _of_stats(stats: Stats) -> Iterator[Metric]:
             jobs.add_metric((lane.queue, lane.kind, state.value), number)
         oldest.add_metric((lane.queue, lane.kind), lane.oldest_runnable or 0.0)
     runners = GaugeMetricFamily("jobq_runners", "Live runners that serve a queue.", labels=("queue",))
+    workers = GaugeMetricFamily("jobq_workers", "Worker threads of live runners.", labels=("queue",))
     paused = GaugeMetricFamily("jobq_queue_paused", "Whether a queue is paused.", labels=("queue",))
     for queue in stats.queues:
         runners.add_metric((queue.name,), sum(queue.name in runner.queues for runner in stats.runners))
+        workers.add_metric((queue.name,), sum(runner.queues.get(queue.name, 0) for runner in stats.runners))
         paused.add_metric((queue.name,), float(queue.paused))
-    yield from (jobs, oldest, runners, paused)
+    yield from (jobs, oldest, runners, workers, paused)

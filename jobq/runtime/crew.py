@@ -43,6 +43,8 @@ class Crew:
         relays: Sequence[Relay] = (),
     ) -> None:
         self._jobs = jobs
+        #: How many worker threads each queue has.
+        self.threads = threads
         self._runner_id = runner_id
         self._bench = bench
         self._overseer = overseer

@@ -3,7 +3,7 @@
 import contextlib
 import os
 import socket
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any
@@ -27,7 +27,6 @@ from jobq.runtime.leader import Leader, SoleLeader
 from jobq.runtime.linekeeper import LineKeeper
 from jobq.runtime.maintenance import Maintenance
 from jobq.runtime.overseer import Overseer
-from jobq.runtime.pool import Pool
 from jobq.runtime.runs import Runs
 from jobq.runtime.scheduler import Scheduler
 from jobq.runtime.sleepguard import SleepGuard
@@ -111,14 +110,14 @@ class Parts:
             on_budget=self.overseer.watch_budget,
         )
 
-    def describe(self, runner_id: str, started_at: datetime, pools: Sequence[Pool]) -> RunnerRow:
+    def describe(self, runner_id: str, started_at: datetime, threads: Mapping[str, int]) -> RunnerRow:
         """Return the runner's row as of now."""
         clock = self._jobs.clock
         return RunnerRow(
             id=runner_id,
             host=socket.gethostname(),
             pid=os.getpid(),
-            queues=tuple(pool.queue for pool in pools),
+            queues=threads,
             kinds=self.exchange.kinds,
             boot_id=boot_id(),
             monotonic=clock.monotonic(),

@@ -235,7 +235,7 @@ class Runner:
         return min((when for when in due if when is not None), default=None)
 
     def _describe(self) -> RunnerRow:
-        return self._parts.describe(self._id, self._started_at, () if self._crew is None else self._crew.pools)
+        return self._parts.describe(self._id, self._started_at, {} if self._crew is None else self._crew.threads)
 
     def _on_fatal(self) -> None:
         crew = self._crew

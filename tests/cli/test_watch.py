@@ -47,7 +47,7 @@ def shop() -> Iterator[jobq.JobQueue]:
         jobs.enqueue_many([jobq.NewJob("resize")] * 3)
         clock.advance("12s")
         now = clock.now()
-        row = RunnerRow("r", "build-7", 2**40, ("default",), (), "b", 0.0, now - timedelta(hours=1), now)
+        row = RunnerRow("r", "build-7", 2**40, {"default": 1}, (), "b", 0.0, now - timedelta(hours=1), now)
         jobs.store.beat_runner(row._replace(host="elsewhere"))
         yield jobs
 

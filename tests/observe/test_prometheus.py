@@ -112,10 +112,11 @@ def test_run_that_was_lost_to_another_process_is_forgotten(
 
 
 def test_runner_that_is_alive_is_counted(jobs: jobq.JobQueue, scraper: Scraper) -> None:
-    """For each queue that it serves."""
-    with jobq.Runner(jobs, workers={"default": 1, "mail": 1}):
+    """For each queue that it serves, with its threads."""
+    with jobq.Runner(jobs, workers={"default": 1, "mail": 3}):
         jobs.enqueue("a", queue="mail")
         assert scraper.value("jobq_runners", queue="mail") == 1
+        assert scraper.value("jobq_workers", queue="mail") == 3
 
 
 def test_scrape_of_a_closed_job_queue_says_so(jobs: jobq.JobQueue, scraper: Scraper) -> None:

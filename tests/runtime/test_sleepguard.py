@@ -33,7 +33,7 @@ def guard(clock: FakeClock, real: Real) -> SleepGuard:
 
 def row(clock: FakeClock, *, boot_id: str = "boot") -> RunnerRow:
     """Return the row of a runner that beats now."""
-    return RunnerRow("r", "h", 1, (), (), boot_id, clock.monotonic(), clock.now(), clock.now())
+    return RunnerRow("r", "h", 1, {}, (), boot_id, clock.monotonic(), clock.now(), clock.now())
 
 
 def test_time_that_passes_trips_nothing(guard: SleepGuard, clock: FakeClock) -> None:

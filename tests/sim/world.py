@@ -149,7 +149,7 @@ class Process:
         return {token for _, token in keys}
 
     def _describe(self) -> RunnerRow:
-        return self.parts.describe(self.name, self._started_at, ())
+        return self.parts.describe(self.name, self._started_at, {})
 
     def die(self) -> None:
         """End as a killed process does: its leases stay on the rows."""

@@ -229,7 +229,7 @@ def test_a_retired_kind_takes_no_jobs(bench: Workbench) -> None:
 
 def test_a_runner_is_remembered_until_it_stops(bench: Workbench) -> None:
     """Its last beat counts; one that was silent for a day is forgotten by the others' beats."""
-    row = RunnerRow("r1", "host", 7, ("a", "b"), ("é",), "boot", 12.5, bench.now, bench.now)
+    row = RunnerRow("r1", "host", 7, {"a": 2, "b": 1}, ("é",), "boot", 12.5, bench.now, bench.now)
     bench.store.beat_runner(row)
     bench.clock.advance(60)
     later = row._replace(monotonic=72.5, beat_at=bench.now)

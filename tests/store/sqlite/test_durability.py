@@ -54,7 +54,7 @@ def recorder(shared_engine: Engine) -> Recorder:
 
 def _runner(store: SqliteStore) -> None:
     now = FakeClock().now()
-    store.beat_runner(RunnerRow("r", "h", 1, (), (), "b", 1.0, now, now))
+    store.beat_runner(RunnerRow("r", "h", 1, {}, (), "b", 1.0, now, now))
     store.remove_runner("r")
 
 
