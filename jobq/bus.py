@@ -109,9 +109,10 @@ class Bus:
         """
         if self._blocks.mine() is not None:
             return
-        with self._blocks.places.apart():
-            self.wake()
-            self._events.drain()
+        self.wake()
+        if self._events.pending:
+            with self._blocks.places.apart():
+                self._events.drain()
 
     def subscribe(self, event_type: type[E], listener: Callable[[E], object]) -> Subscription:
         """Call ``listener`` with every event of this type and its subclasses, private ones included.

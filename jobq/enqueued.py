@@ -22,7 +22,6 @@ class Enqueued:
         self,
         job_id: int,
         created: bool,
-        *,
         load: Callable[[], Job],
         wait: Callable[[int, Duration | None], Job],
     ) -> None:
@@ -40,7 +39,7 @@ class Enqueued:
     def later(cls, wait: Callable[[int, Duration | None], Job]) -> "Enqueued":
         """Return the answer of an enqueue that is still to be carried out: id, created and job are None."""
         nothing: Any = None
-        return cls(nothing, nothing, load=lambda: nothing, wait=wait)
+        return cls(nothing, nothing, lambda: nothing, wait)
 
     @classmethod
     def staged(cls, outbox_id: int) -> "Enqueued":

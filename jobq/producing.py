@@ -129,8 +129,9 @@ class Producing(Waiting):
         self.register()
         (placed,) = self.store.enqueue((draft,))
         self.deliver()
-        fields = {"job_id": placed.id, "kind": draft.kind, "queue": placed.queue, "created": placed.created}
-        self.blocks.after_commit(partial(_tell, fields))
+        if logger.enabled("info"):
+            fields = {"job_id": placed.id, "kind": draft.kind, "queue": placed.queue, "created": placed.created}
+            self.blocks.after_commit(partial(_tell, fields))
         return placed
 
     def _chunks(self, items: Iterable[NewJob], size: int | None) -> Iterator[list[Draft]]:
@@ -158,7 +159,7 @@ class Producing(Waiting):
             raise
 
     def _enqueued(self, placed: Placed) -> Enqueued:
-        return Enqueued(placed.id, placed.created, load=placed.load, wait=self.wait)
+        return Enqueued(placed.id, placed.created, placed.load, self.wait)
 
 
 def _tell(fields: Mapping[str, object]) -> None:

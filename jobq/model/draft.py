@@ -38,16 +38,25 @@ class Draft(NamedTuple):
         """Whether the label of its subject says where it goes, because its enqueue named no queue."""
         return self.subject is not None and (self.queue is None or self.queue_of_kind)
 
+    def limits(self, priority: int, max_attempts: int, max_deferrals: int | None) -> tuple[int, int, int | None]:
+        """Return priority, attempts and deferrals of the job: what the draft leaves open is as the kind says."""
+        complete = self.queue is not None and self.priority is not None and self.max_attempts is not None
+        return (
+            priority if self.priority is None else self.priority,
+            max_attempts if self.max_attempts is None else self.max_attempts,
+            # An enqueue that knows its handler names all four, and no bound of deferrals is one of its answers. A
+            # schedule leaves that to the kind always.
+            self.max_deferrals
+            if self.max_deferrals is not None or (complete and self.schedule is None)
+            else max_deferrals,
+        )
+
     def filled(self, queue: str, priority: int, max_attempts: int, max_deferrals: int | None) -> "Draft":
         """Return it with what it leaves open as the kind says."""
-        complete = self.queue is not None and self.priority is not None and self.max_attempts is not None
-        # An enqueue that knows its handler names all four, and no bound of deferrals is one of its answers. A schedule
-        # leaves that to the kind always.
-        if complete and self.schedule is None:
-            return self
+        priority, max_attempts, max_deferrals = self.limits(priority, max_attempts, max_deferrals)
         return self._replace(
             queue=queue if self.queue is None else self.queue,
-            priority=priority if self.priority is None else self.priority,
-            max_attempts=max_attempts if self.max_attempts is None else self.max_attempts,
-            max_deferrals=max_deferrals if self.max_deferrals is None else self.max_deferrals,
+            priority=priority,
+            max_attempts=max_attempts,
+            max_deferrals=max_deferrals,
         )

@@ -1,7 +1,6 @@
 """Which kinds a queue accepts, as the last configuration that named it says; every process obeys its row."""
 
 import json
-from collections.abc import Iterable
 from typing import Any
 
 import apsw
@@ -19,14 +18,11 @@ def accepts(conn: apsw.Connection, queue: str, kind: str) -> bool:
     return accepted is None or kind in accepted
 
 
-def require(conn: apsw.Connection, queue: str, kinds: Iterable[str]) -> bool:
-    """Return whether the queue has a row; raise KindNotAccepted for the first of the kinds that it does not take."""
-    row: Any = conn.execute(QUEUE, (queue,)).fetchone()
-    accepted = None if row is None else accepted_kinds(row[0])
-    for kind in kinds:
-        if accepted is not None and kind not in accepted:
-            raise KindNotAccepted(kind, queue, accepted=accepted)
-    return row is not None
+def require(kind: str, queue: str, text: str | None) -> None:
+    """Raise KindNotAccepted unless the column of the queue's row lets the kind in."""
+    accepted = accepted_kinds(text)
+    if accepted is not None and kind not in accepted:
+        raise KindNotAccepted(kind, queue, accepted=accepted)
 
 
 def accepted_kinds(text: str | None) -> tuple[str, ...] | None:

@@ -10,7 +10,7 @@ from jobq.model.job import KindInfo, QueueInfo
 from jobq.store.base import KindRow, QueueRow
 from jobq.store.sqlite import rows, texts
 from jobq.store.sqlite.accepting import accepted_kinds
-from jobq.store.sqlite.enqueue import ADD_QUEUE
+from jobq.store.sqlite.placing import ADD_QUEUE
 
 # The primary keys of jobq_kind and jobq_queue.
 REGISTER = """

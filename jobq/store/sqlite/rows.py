@@ -131,20 +131,15 @@ def _object(body: str | None) -> Mapping[str, JSON]:
     return found if isinstance(found, dict) else {}
 
 
-_OPEN = "a draft is filled in before it is inserted"
-
-
-def job_of_draft(job_id: int, draft: Draft, run_at: int, now: int) -> Job:
-    """Return the job that a draft has become, without reading it back."""
-    assert draft.queue is not None, _OPEN
-    assert draft.priority is not None, _OPEN
-    assert draft.max_attempts is not None, _OPEN
+def job_of_draft(job_id: int, draft: Draft, bindings: Sequence[Any]) -> Job:
+    """Return the job that a draft has become, from the bindings of enqueue.INSERT, without reading it back."""
+    _, queue, priority, _, max_attempts, max_deferrals, run_at, *_, now = bindings
     return Job(
         id=job_id,
         kind=draft.kind,
-        queue=draft.queue,
+        queue=queue,
         state=JobState.QUEUED,
-        priority=draft.priority,
+        priority=priority,
         parent_id=draft.parent_id,
         actor=Actor(draft.actor),
         tenant_id=draft.tenant_id,
@@ -155,9 +150,9 @@ def job_of_draft(job_id: int, draft: Draft, run_at: int, now: int) -> Job:
         catch_up=draft.catch_up,
         meta=_json(draft.meta) or {},
         attempts=0,
-        max_attempts=draft.max_attempts,
+        max_attempts=max_attempts,
         deferrals=0,
-        max_deferrals=draft.max_deferrals,
+        max_deferrals=max_deferrals,
         run_at=from_ms(run_at),
         last_error=None,
         failure_reason=None,

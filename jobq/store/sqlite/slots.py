@@ -1,7 +1,7 @@
 """The slots of one schedule: which of them are to run now, with which jobs, and the guards that make each run once."""
 
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import apsw
 
@@ -9,13 +9,12 @@ from jobq.errors import ArgumentError, DedupeConflict, KindNotAccepted, PayloadE
 from jobq.model.entries import Entry
 from jobq.model.events import Change
 from jobq.model.instant import shift
-from jobq.model.job import DEFAULT_QUEUE
 from jobq.model.payload import encode
 from jobq.model.schedule import Due, Slot, due_slots, jitter_delay, sane_next_run, slot_key
 from jobq.model.scheduled import Dispatched, ScheduleInfo, timing_of
 from jobq.store.base import Draft, Placed
 from jobq.store.scheduling import Attempts
-from jobq.store.sqlite import accepting, enqueue, rows
+from jobq.store.sqlite import enqueue, placing, rows
 
 # The primary key of jobq_slot.
 GUARD = "SELECT 1 FROM jobq_slot WHERE schedule = ? AND slot = ? AND entry = ?"
@@ -134,11 +133,7 @@ def _guarded(conn: apsw.Connection, info: ScheduleInfo, slot: Slot, entry: Entry
 
 
 def _refuse(conn: apsw.Connection, draft: Draft) -> None:
-    row: Any = conn.execute(enqueue.KIND, (draft.kind,)).fetchone()
-    if row is not None and row[0]:
-        raise RetiredKind(draft.kind)
-    queue = draft.queue or (row and row[1]) or DEFAULT_QUEUE
-    accepting.require(conn, queue, [draft.kind])
+    placing.look(conn, draft.kind, draft.queue)
     held = None if draft.dedupe_key is None else enqueue.holder(conn, draft.dedupe_key)
     if held is not None and held[1] != draft.kind:
         raise DedupeConflict(held[0], why=f"a job of kind {held[1]!r}, not {draft.kind!r}")

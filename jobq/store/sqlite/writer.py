@@ -21,6 +21,8 @@ from jobq.store.sqlite.connection import DatabaseFile
 from jobq.store.sqlite.group import MOST_RIDERS, Group
 from jobq.store.sqlite.turn import Operation, Overdue, State, Ticket, Turn
 
+_LEADING = State.LEADING
+
 
 class Writer:
     """Runs operations in IMMEDIATE transactions, in the order in which their threads came.
@@ -182,7 +184,7 @@ class Writer:
             raise StoreBusy(self._file.path, detail, code=apsw.SQLITE_BUSY) from None
 
     def _leave(self, turn: Turn, ticket: Ticket) -> None:
-        if ticket.state is State.LEADING:
+        if ticket.state is _LEADING:
             self._leader = 0
         turn.leave(ticket)
 
