@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
 
 from jobq import installation
 from jobq.arguments import (
@@ -49,16 +48,27 @@ def draft_of(core: Core, item: NewJob) -> Draft:
     else:
         text, value = handler.encode_payload(payload, limit=limit)
     check_one_time(item.delay, item.run_at)
+    queue = None if item.queue is None else check_queue(item.queue)
+    priority = None if item.priority is None else check_priority(item.priority)
+    attempts = None if item.max_attempts is None else check_int(item.max_attempts, argument="max_attempts", least=1)
+    key = None if item.dedupe_key is None else check_key(item.dedupe_key)
+    if handler is None:
+        attempts = attempts or core.config.max_attempts
+    else:
+        queue = queue or handler.queue or DEFAULT_QUEUE
+        priority = _priority(handler) if priority is None else priority
+        attempts = attempts or _attempts(core, handler)
+        key = handler.key_of(value) if key is None else key
     return Draft(
         kind,
-        _queue(item, handler),
+        queue,
         text,
-        _priority(item, handler),
-        _attempts(core, item, handler),
+        priority,
+        attempts,
         None if handler is None else handler.max_deferrals,
         0.0 if item.delay is None else check_delay(item.delay, core.clock.now()),
         None if item.run_at is None else check_run_at(item.run_at),
-        _key(item, handler, value),
+        key,
         None if item.parent_id is None else check_id(item.parent_id, argument="parent_id"),
         _SYSTEM if item.actor is None else check_word(item.actor, Actor, argument="actor").value,
         None if item.tenant_id is None else check_text(item.tenant_id, argument="tenant_id"),
@@ -121,26 +131,12 @@ def _by_class(core: Core, value: object, payload: object) -> AnyHandler:
     return found[0]
 
 
-def _queue(item: NewJob, handler: AnyHandler | None) -> str | None:
-    if item.queue is not None:
-        return check_queue(item.queue)
-    return None if handler is None else handler.queue or DEFAULT_QUEUE
-
-
-def _priority(item: NewJob, handler: AnyHandler | None) -> int | None:
-    if item.priority is not None:
-        return check_priority(item.priority)
-    if handler is None:
-        return None
+def _priority(handler: AnyHandler) -> int:
     return _INGEST if handler.priority is None else handler.priority
 
 
-def _attempts(core: Core, item: NewJob, handler: AnyHandler | None) -> int | None:
-    if item.max_attempts is not None:
-        return check_int(item.max_attempts, argument="max_attempts", least=1)
-    if handler is not None and handler.max_attempts is not None:
-        return handler.max_attempts
-    return core.config.max_attempts if handler is None else core.max_attempts(handler.kind)
+def _attempts(core: Core, handler: AnyHandler) -> int:
+    return core.max_attempts(handler.kind) if handler.max_attempts is None else handler.max_attempts
 
 
 def _meta(core: Core, item: NewJob, limit: int) -> str | None:
@@ -149,9 +145,3 @@ def _meta(core: Core, item: NewJob, limit: int) -> str | None:
     if carried and (meta is None or isinstance(meta, Mapping)):
         meta = {**carried, **(meta or {})}
     return None if meta is None else check_meta(meta, limit=limit)
-
-
-def _key(item: NewJob, handler: AnyHandler | None, value: Any) -> str | None:
-    if item.dedupe_key is not None:
-        return check_key(item.dedupe_key)
-    return None if handler is None else handler.key_of(value)

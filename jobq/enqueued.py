@@ -6,6 +6,7 @@ from typing import Any
 from jobq.errors import NotPublished
 from jobq.model.duration import Duration
 from jobq.model.job import Job
+from jobq.store.base import Placed
 
 
 class Enqueued:
@@ -16,22 +17,16 @@ class Enqueued:
     So they are where the job is staged in an outbox, whose row is ``outbox_id``.
     """
 
-    __slots__ = ("_job", "_load", "_wait", "created", "id", "outbox_id")
+    __slots__ = ("_job", "_placed", "_wait", "created", "id", "outbox_id")
 
-    def __init__(
-        self,
-        job_id: int,
-        created: bool,
-        load: Callable[[], Job],
-        wait: Callable[[int, Duration | None], Job],
-    ) -> None:
+    def __init__(self, placed: Placed, wait: Callable[[int, Duration | None], Job]) -> None:
         #: The id of the job.
-        self.id = job_id
+        self.id = placed.id
         #: False when a queued or running job held the dedupe key; ``id`` is that job then.
-        self.created = created
+        self.created = placed.created
         #: The number of the row in the host's outbox; None where the job was not staged.
         self.outbox_id: int | None = None
-        self._load = load
+        self._placed = placed
         self._wait = wait
         self._job: Job | None = None
 
@@ -39,7 +34,7 @@ class Enqueued:
     def later(cls, wait: Callable[[int, Duration | None], Job]) -> "Enqueued":
         """Return the answer of an enqueue that is still to be carried out: id, created and job are None."""
         nothing: Any = None
-        return cls(nothing, nothing, lambda: nothing, wait)
+        return cls(Placed(nothing, nothing, nothing, lambda _, known: known, nothing), wait)
 
     @classmethod
     def staged(cls, outbox_id: int) -> "Enqueued":
@@ -56,7 +51,7 @@ class Enqueued:
     def job(self) -> Job:
         """The job as it was when it was enqueued, or found to hold the key; ``jobs.get`` returns it as it is now."""
         if self._job is None:
-            self._job = self._load()
+            self._job = self._placed.load()
         return self._job
 
     def wait(self, timeout: Duration | None = None) -> Job:

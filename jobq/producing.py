@@ -85,7 +85,7 @@ class Producing(Waiting):
         if block is not None:
             block.at_end.append(lambda: self._place(draft))
             return Enqueued.later(self.wait)
-        return self._enqueued(self._place(draft))
+        return Enqueued(self._place(draft), self.wait)
 
     def enqueue_many(
         self, items: Iterable[NewJob], *, chunk: int | None = None, join: bool = True
@@ -104,7 +104,8 @@ class Producing(Waiting):
             return [answer for drafts in chunks for answer in self._staged(stage, drafts)]
         block = None if join else self.blocks.mine()
         if block is None:
-            return [self._enqueued(placed) for placed in self._place_all(chunks)]
+            wait = self.wait
+            return [Enqueued(placed, wait) for placed in self._place_all(chunks)]
         checked = list(chunks)
         block.at_end.append(lambda: self._place_all(checked))
         return [Enqueued.later(self.wait) for drafts in checked for _ in drafts]
@@ -157,9 +158,6 @@ class Producing(Waiting):
         except JobqError as error:
             error.add_note(f"This was items[{number}]; nothing of its transaction was written.")
             raise
-
-    def _enqueued(self, placed: Placed) -> Enqueued:
-        return Enqueued(placed.id, placed.created, placed.load, self.wait)
 
 
 def _tell(fields: Mapping[str, object]) -> None:

@@ -57,8 +57,8 @@ BREAKS = (
     Break(
         "a held key is not looked up",
         "jobq/store/sqlite/enqueue.py",
-        "    held = holder(conn, draft.dedupe_key or \"\")\n        if held is not None:",
-        "    held = holder(conn, draft.dedupe_key or \"\")\n        if held is None:",
+        "    held = holder(conn, one[_KEY])\n        if held is not None:",
+        "    held = holder(conn, one[_KEY])\n        if held is None:",
     ),
     Break("cap ignored by the claim", "jobq/store/sqlite/claim.py", "self._room[kind] -= 1", "pass"),
     Break(

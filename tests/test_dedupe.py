@@ -69,7 +69,7 @@ def test_b20_key_is_held_until_the_job_has_ended(jobs: JobQueue, clock: FakeCloc
     jobs.complete(lease)
     fresh = jobs.enqueue("mail", dedupe_key="k")
 
-    assert [running, backing_off, deferred] == [Enqueued(first.id, False, load=first._load, wait=jobs.wait)] * 3
+    assert [running, backing_off, deferred] == [Enqueued(first._placed._replace(created=False), jobs.wait)] * 3
     assert running.job.state == JobState.RUNNING
     assert fresh.created
     assert fresh.id != first.id

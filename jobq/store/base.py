@@ -13,7 +13,7 @@ The docstrings are the contract; ``tests/store`` holds every implementation to i
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from jobq.model.draft import Draft as Draft
 from jobq.model.effects import Verdict
@@ -44,13 +44,20 @@ class Durability(StrEnum):
 
 
 class Placed(NamedTuple):
-    """The answer for one draft: the new job, or the one that held its dedupe key. ``load()`` builds the value."""
+    """The answer for one draft: the new job, or the one that held its dedupe key."""
 
     id: int
     created: bool
-    load: Callable[[], Job]
     #: The queue that the draft was for, its subject's label considered.
-    queue: str | None
+    queue: str
+    #: What makes the value of the job from its id and what the store knows of it. Not bound together: a batch has
+    #: thousands of answers, few are looked at, and the garbage collector walks over every object.
+    build: Callable[[int, Any], Job]
+    known: Any
+
+    def load(self) -> Job:
+        """Return the job as it was when it was placed, or found to hold the key."""
+        return self.build(self.id, self.known)
 
 
 class KindRow(NamedTuple):

@@ -14,7 +14,6 @@ from jobq.model.events import LogLine
 from jobq.model.instant import from_ms as from_ms
 from jobq.model.instant import to_ms as to_ms
 from jobq.model.job import JSON, Actor, FailureClass, Job, JobInfo, JobState, LoggedChange, Run
-from jobq.store.base import Draft
 from jobq.store.sqlite import texts
 
 #: A look-up here costs a fifth of ``JobState(text)``.
@@ -131,24 +130,25 @@ def _object(body: str | None) -> Mapping[str, JSON]:
     return found if isinstance(found, dict) else {}
 
 
-def job_of_draft(job_id: int, draft: Draft, bindings: Sequence[Any]) -> Job:
-    """Return the job that a draft has become, from the bindings of enqueue.INSERT, without reading it back."""
-    _, queue, priority, _, max_attempts, max_deferrals, run_at, *_, now = bindings
+def job_of_draft(job_id: int, values: Sequence[Any]) -> Job:
+    """Return the job that a draft has become, from the values of enqueue.INSERT, without reading it back."""
+    kind, queue, priority, payload, max_attempts, max_deferrals, run_at, dedupe_key, parent_id = values[:9]
+    actor, tenant_id, subject, meta, schedule, slot, catch_up, now = values[9:]
     return Job(
         id=job_id,
-        kind=draft.kind,
+        kind=kind,
         queue=queue,
         state=JobState.QUEUED,
         priority=priority,
-        parent_id=draft.parent_id,
-        actor=Actor(draft.actor),
-        tenant_id=draft.tenant_id,
-        subject=draft.subject,
-        dedupe_key=draft.dedupe_key,
-        schedule=draft.schedule,
-        slot=draft.slot,
-        catch_up=draft.catch_up,
-        meta=_json(draft.meta) or {},
+        parent_id=parent_id,
+        actor=Actor(actor),
+        tenant_id=tenant_id,
+        subject=subject,
+        dedupe_key=dedupe_key,
+        schedule=schedule,
+        slot=_time(slot),
+        catch_up=catch_up,
+        meta=_json(meta) or {},
         attempts=0,
         max_attempts=max_attempts,
         deferrals=0,
@@ -166,7 +166,7 @@ def job_of_draft(job_id: int, draft: Draft, bindings: Sequence[Any]) -> Job:
         created_at=from_ms(now),
         started_at=None,
         finished_at=None,
-        payload=_json(draft.payload),
+        payload=_json(payload),
         result=None,
     )
 
