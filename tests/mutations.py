@@ -41,6 +41,8 @@ SETTLE = "jobq/store/sqlite/settle.py"
 EFFECTS = "jobq/model/effects.py"
 BREAKS = (
     Break("fence dropped: a settle ignores the token", SETTLE, "found[0].token == token", "found[0].token"),
+    Break("fence dropped: a success ignores the token", SETTLE, "AND token = ?\nRETURNING",
+          "AND token <> ? || 'x'\nRETURNING"),
     Break(
         "fence dropped: a beat ignores the token",
         "jobq/store/sqlite/lease.py",
@@ -64,7 +66,7 @@ BREAKS = (
     Break(
         "cap not counted for a new claim",
         "jobq/store/sqlite/lanes.py",
-        "WHERE state = 'running' AND kind = asked.value))",
+        "WHERE state = 'running' AND kind = asked.key))",
         "WHERE state = 'running' AND kind = ''))",
     ),
     Break("n not restored on deferral and release", EFFECTS, "max(0, facts.attempts - 1)", "facts.attempts"),
@@ -76,8 +78,8 @@ BREAKS = (
           "Rule(RUNNING, Trigger.EXPIRY, effects.attempts_left, QUEUED, effects.reclaim)",
           "Rule(RUNNING, Trigger.EXPIRY, effects.always, QUEUED, effects.reclaim)"),
     Break("retry counted from the old due time", EFFECTS, "moment.now + min(delay, MAX - moment.now)", "moment.now"),
-    Break("order: priority ascending", "jobq/store/sqlite/claim.py", "((-lane.priority, lane.run_at, lane.head)",
-          "((lane.priority, lane.run_at, lane.head)"),
+    Break("order: priority ascending", "jobq/store/sqlite/candidates.py", "return -row[1], row[2], row[0]",
+          "return row[1], row[2], row[0]"),
     Break("paused queues are claimed from", "jobq/store/sqlite/lanes.py",
           "JOIN jobq_queue AS queue ON queue.name = wanted.value AND queue.paused_at IS NULL",
           "JOIN jobq_queue AS queue ON queue.name = wanted.value"),

@@ -24,6 +24,8 @@ MAX_INT_DIGITS = sys.int_info.default_max_str_digits
 _PLAIN = frozenset({str, int, float, bool, type(None)})
 #: An integer of fewer bits has fewer than 640 digits, the lowest limit that Python can be set to.
 _SURE_BITS = 2_000
+#: What JSON allows around a value.
+_SPACE = " \t\n\r"
 _NOT_JSON = "it is not valid JSON, or holds a number out of range"
 
 
@@ -121,7 +123,10 @@ def decode(text: str) -> JSON:
     Broken text, NaN, numbers out of range and lone surrogates raise PayloadError without any of the content.
     """
     try:
-        value = _decoder.decode(text)
+        text = text.strip(_SPACE)
+        value, end = _decoder.raw_decode(text)
+        if end < len(text):
+            raise ValueError(_NOT_JSON)
         # encode() escapes no surrogate: text that does was written by hand, and may hold half a pair.
         if "\\u" in text:
             _search(value)

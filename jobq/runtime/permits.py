@@ -66,6 +66,8 @@ class Permits:
 
     def release(self, claim: Claim) -> None:
         """Give back the permit of a run that is over, if it has one."""
+        if not self._lent:
+            return
         lent = self._lent.get((claim.id, claim.token))
         if lent is not None:
             gate, permit = lent

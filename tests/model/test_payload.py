@@ -202,6 +202,7 @@ def test_b54_result_too_large() -> None:
         "",
         '{"password": "hunter2"',
         "hunter2",
+        '{} "hunter2"',
         "NaN",
         "[-Infinity]",
         "[1e999]",
@@ -219,6 +220,11 @@ def test_decode_refuses_broken_text_without_content(text: str) -> None:
     assert caught.value.path == "$"
     assert all(SECRET not in str(error) for error in _context_chain(caught.value))
     assert not any(isinstance(error, json.JSONDecodeError) for error in _context_chain(caught.value))
+
+
+def test_decode_leaves_out_the_spaces_around_a_value() -> None:
+    """Text written by another program may have them."""
+    assert decode(' \r\n\t{"a": " b "} \n') == {"a": " b "}
 
 
 def test_decode_reads_escaped_surrogate_pairs() -> None:

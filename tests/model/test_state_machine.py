@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobq.model.effects import Decision, Facts, Moment, Verdict
+from jobq.model.effects import Decision, Facts, Moment, Verdict, always
 from jobq.model.job import FailureClass, JobState
 from jobq.model.outcome import Cancelled, Expired, Failed, Outcome, Postponed, Released, Succeeded, Voided
 from jobq.model.retry import RetryPolicy
@@ -93,6 +93,12 @@ def test_success_stores_its_result_and_clears_the_error_whether_or_not_a_cancel_
     assert run(Succeeded('{"a": 1}'), cancel_requested=asked) == Decision(
         Verdict.SUCCEEDED, JobState.SUCCEEDED, 1, 2, result='{"a": 1}', finished_at=NOW
     )
+
+
+def test_a_success_asks_nothing_of_the_row_but_that_it_runs() -> None:
+    """The store writes successes without reading their rows before."""
+    conditions = [rule.condition for rule in TABLE if rule[:2] == (JobState.RUNNING, Trigger.SUCCESS)]
+    assert conditions == [always]
 
 
 def test_claim_counts_the_attempt_and_keeps_the_last_error() -> None:

@@ -18,27 +18,29 @@ from jobq.store.sqlite import rows, texts
 KINDS = "SELECT name FROM jobq_kind WHERE retired = 0 AND paused_at IS NULL"
 QUEUES = "SELECT name FROM jobq_queue WHERE paused_at IS NULL"
 
-# kind: primary key of jobq_kind; running rows are counted in jobq_job_lease, and only for capped kinds.
-# lane: one seek in jobq_job_lane for each priority of each (queue, kind), and one that finds no further priority.
-LANES = """
+# The kinds of each queue that may start jobs. Primary keys of jobq_queue and jobq_kind; running rows are counted in
+# jobq_job_lease, and only for capped kinds.
+OPEN = """
 WITH RECURSIVE
-kind (name, room) AS MATERIALIZED (
-    SELECT asked.value,
-           coalesce(own.value, row.cap) - iif(
-               coalesce(own.value, row.cap) IS NULL, 0,
-               (SELECT count(*) FROM jobq_job WHERE state = 'running' AND kind = asked.value))
-    FROM json_each(:kinds) AS asked
-    LEFT JOIN jobq_kind AS row ON row.name = asked.value
-    LEFT JOIN json_each(:limits) AS own ON own.key = asked.value
-    WHERE coalesce(row.retired, 0) = 0 AND row.paused_at IS NULL
-),
-lane (queue, kind, room, priority) AS (
-    SELECT queue.name, kind.name, kind.room,
-           (SELECT max(priority) FROM jobq_job
-            WHERE state = 'queued' AND queue = queue.name AND kind = kind.name)
+open (queue, kind, room) AS (
+    SELECT queue.name, asked.key,
+           coalesce(asked.value, row.cap) - iif(
+               coalesce(asked.value, row.cap) IS NULL, 0,
+               (SELECT count(*) FROM jobq_job WHERE state = 'running' AND kind = asked.key)) AS room
     FROM json_each(:queues) AS wanted
     JOIN jobq_queue AS queue ON queue.name = wanted.value AND queue.paused_at IS NULL
-    JOIN kind ON kind.room IS NULL OR kind.room > 0
+    CROSS JOIN json_each(:kinds) AS asked
+    LEFT JOIN jobq_kind AS row ON row.name = asked.key
+    WHERE coalesce(row.retired, 0) = 0 AND row.paused_at IS NULL AND (room IS NULL OR room > 0)
+)
+"""
+# One seek in jobq_job_lane for each priority of each (queue, kind), and one that finds no further priority.
+LANES = OPEN + """,
+lane (queue, kind, room, priority) AS (
+    SELECT open.queue, open.kind, open.room,
+           (SELECT max(priority) FROM jobq_job
+            WHERE state = 'queued' AND queue = open.queue AND kind = open.kind)
+    FROM open
     UNION ALL
     SELECT lane.queue, lane.kind, lane.room,
            (SELECT max(job.priority) FROM jobq_job AS job
@@ -107,15 +109,19 @@ def heads(conn: apsw.Connection, request: ClaimRequest, now_ms: int) -> list[Lan
 
 def bindings(conn: apsw.Connection, request: ClaimRequest, now_ms: int) -> dict[str, Any]:
     """Return the bindings of :data:`LANES`."""
-    kinds, queues, gates = request.kinds, request.queues, request.gates
+    return {**open_bindings(conn, request), "now": now_ms}
+
+
+def open_bindings(conn: apsw.Connection, request: ClaimRequest) -> dict[str, Any]:
+    """Return the bindings of :data:`OPEN`: a list of queues, and the kinds with the limits that win over their caps."""
+    kinds, queues, gates, limits = request.kinds, request.queues, request.gates, request.kind_limits
     if kinds is None:
         kinds = _names(conn, KINDS)
     if queues is None:
         queues = _names(conn, QUEUES)
     if gates:
         kinds = tuple(kind for kind in kinds if kind not in gates or request.permits.get(gates[kind], 0) > 0)
-    limits = json.dumps(dict(request.kind_limits)) if request.kind_limits else "{}"
-    return {"kinds": _as_json(kinds), "queues": _as_json(queues), "limits": limits, "now": now_ms}
+    return {"kinds": _as_object(kinds, tuple(map(limits.get, kinds))), "queues": _as_list(queues)}
 
 
 def _names(conn: apsw.Connection, statement: str) -> tuple[str, ...]:
@@ -123,6 +129,11 @@ def _names(conn: apsw.Connection, statement: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=256)
-def _as_json(names: tuple[str, ...]) -> str:
-    # A lane that is found twice would hand out its jobs twice.
+def _as_list(names: tuple[str, ...]) -> str:
+    # A queue that is found twice would hand out its jobs twice.
     return json.dumps(list(dict.fromkeys(names)))
+
+
+@lru_cache(maxsize=256)
+def _as_object(names: tuple[str, ...], limits: tuple[int | None, ...]) -> str:
+    return json.dumps(dict(zip(names, limits, strict=True)))

@@ -15,6 +15,7 @@ from jobq.model.effects import Decision, Facts, Verdict
 from jobq.model.events import Change
 from jobq.model.job import JobState
 from jobq.model.lease import Settled, Settlement
+from jobq.model.outcome import Succeeded
 from jobq.model.state_machine import settle as decide
 from jobq.store.sqlite import enqueue, rows, texts
 
@@ -36,12 +37,14 @@ SET state = ?, attempts = ?, deferrals = ?, run_at = coalesce(?, run_at), last_e
     token = NULL, worker = NULL, lease_until = NULL, lease_length = NULL, lease_held = 0, cancel_requested_at = NULL
 WHERE id = ? AND state = ? AND token IS ?
 """
-# The same for the end that most jobs have: what is not named need not be looked up in the indexes that hold it.
+# The same for the end that most jobs have: what is not named need not be looked up in the indexes that hold it. What is
+# told of the end comes with it: texts as bytes, for the driver would raise in the middle of a batch.
 SUCCEED = """
 UPDATE jobq_job
 SET state = 'succeeded', last_error = NULL, result = ?, finished_at = ?,
     token = NULL, worker = NULL, lease_until = NULL, lease_length = NULL, lease_held = 0, cancel_requested_at = NULL
 WHERE id = ? AND state = 'running' AND token = ?
+RETURNING id, CAST(kind AS BLOB), CAST(queue AS BLOB), attempts, ?
 """
 WRITE_RESULT = "INSERT OR REPLACE INTO jobq_result (job_id, body) VALUES (?, ?)"
 
@@ -75,11 +78,17 @@ def settle(
     roll: Callable[[], float],
 ) -> list[Settled]:
     """Settle each run; an old token is answered with SUPERSEDED and leaves its row alone."""
+    done = _succeed(conn, changes, settlements, now)
     settled = []
-    standing = _read_all(conn, [one.job_id for one in settlements]) if len(settlements) > 1 else {}
+    rest = len(settlements) - len(done)
+    standing = _read_all(conn, [one.job_id for one in settlements]) if rest > 1 else {}
     # Rows are written together, at the latest when a later step looks at them.
     written: Written = {}
     for job_id, token, outcome, policy, follow_ups in settlements:
+        if (job_id, token) in done:
+            done.remove((job_id, token))  # whoever settles it twice in one go is superseded the second time
+            settled.append(Settled(job_id, Verdict.SUCCEEDED))
+            continue
         found = standing.pop(job_id, None)
         if found is None:
             _flush(conn, written)
@@ -101,6 +110,26 @@ def settle(
         )
     _flush(conn, written)
     return settled
+
+
+def _succeed(
+    conn: apsw.Connection, changes: list[Change], settlements: Sequence[Settlement], now: datetime
+) -> set[tuple[int, str]]:
+    """Write the plain successes and return their ids and tokens; what is left out here is for a closer look.
+
+    A success asks nothing of the row but the token (:data:`jobq.model.state_machine.TABLE`), so none is read before.
+    """
+    now_ms = rows.to_ms(now)
+    plain = [
+        (outcome.result, now_ms, job_id, token, token)
+        for job_id, token, outcome, _, follow_ups in settlements
+        if isinstance(outcome, Succeeded) and not follow_ups and not texts.is_long(outcome.result)
+    ]
+    written: list[Any] = conn.executemany(SUCCEED, plain).fetchall() if plain else []
+    for job_id, kind, queue, attempts, _ in written:
+        names = texts.strict(kind), texts.strict(queue)
+        changes.append(Change(job_id, *names, JobState.RUNNING, JobState.SUCCEEDED, attempts, None, now))
+    return {(job_id, token) for job_id, _, _, _, token in written}
 
 
 def _read_all(conn: apsw.Connection, ids: Sequence[int]) -> dict[int, tuple[Subject, Facts]]:
@@ -176,8 +205,6 @@ def _carry_out(
     changes.append(
         Change(subject.id, subject.kind, subject.queue, facts.state, decision.state, decision.attempts, run_at, now)
     )
-    if decision.state is JobState.SUCCEEDED:
-        return SUCCEED, (inline, rows.to_ms(now), subject.id, subject.token)
     return WRITE, (*rows.decision_bindings(decision, inline), subject.id, facts.state.value, subject.token)
 
 

@@ -28,6 +28,7 @@ COMPOSING = {("lookup", name) for name in ("_where", "_fragments", "find", "matc
 #: Parts of statements, which compile only together with others.
 PARTS = {
     "lanes.LANES",
+    "lanes.OPEN",
     "lookup.FIND",
     "lookup.FIND_PAGE",
     "lookup.FIND_PAGE_OF_STATE",
