@@ -119,7 +119,7 @@ class Exchange:
 
     def _let_go(self, ended: Sequence[Ended], settled: Sequence[Settled]) -> None:
         if ended:
-            keys = [(claim.id, claim.token) for claim, *_ in ended]
+            keys = [(one.claim.id, one.claim.token) for one in ended]
             self._held.lose(key for key, one in zip(keys, settled, strict=True) if one.verdict == Verdict.SUPERSEDED)
             self._held.drop(keys)
             report(zip(ended, settled, strict=True))

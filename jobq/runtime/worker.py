@@ -146,7 +146,8 @@ class Worker:
             self._owed = []
             hands = self._deal(seats, claims, claimed_at)
         finally:
-            self.pool.share(list(zip(seats, hands, strict=True))[1:])
+            if len(seats) > 1:
+                self.pool.share(list(zip(seats, hands, strict=True))[1:])
         self._hand = hands[0]
         bench.exchange.note(ended, settled)
         return self._hand
