@@ -132,10 +132,13 @@ def test_settling_costs_the_same_whatever_waits(bench: Workbench, meter: Meter) 
 
 
 def test_an_idle_claim_is_a_handful_of_statements(bench: Workbench, meter: Meter) -> None:
-    """It looks for expired leases and for heads."""
-    bench.enqueue(delay=60)
-    meter.measure(lambda: bench.claim(kinds=("a",), queues=("default",)))
-    assert len([text for text in meter.statements if "SELECT" in text]) == 2
+    """It looks for expired leases, for the first rows, and for what is below one that is not due."""
+    counts = []
+    for _ in range(2):
+        meter.measure(lambda: bench.claim(kinds=("a",), queues=("default",)))
+        counts.append(len([text for text in meter.statements if "SELECT" in text]))
+        bench.enqueue(delay=60)
+    assert counts == [2, 3]
 
 
 def test_beats_are_one_statement_for_all_leases(bench: Workbench, meter: Meter) -> None:
