@@ -14,7 +14,6 @@ from jobq.doorbell import Doorbell
 from jobq.errors import ArgumentError
 from jobq.lane import Lane
 from jobq.model.events import Change, Event, Gap, JobStateChanged, is_event_class
-from jobq.model.job import JobState
 from jobq.ring import RING_SIZE, Ring, Told, type_of
 from jobq.stream import Stream
 
@@ -67,7 +66,7 @@ class Bus:
         if self._doorbell is not None:
             self._doorbell.feed(changes)
         if self._watchers:
-            self._changes.pending.extend(change for change in changes if change.state is not JobState.RUNNING)
+            self._changes.pending.extend(changes)
         self._enter(changes, JobStateChanged)
 
     def publish(self, event: Event) -> None:
@@ -166,9 +165,9 @@ class Bus:
         return Subscription(lambda: self._leave(target))
 
     def watch(self, callback: Callable[[Change], object]) -> Callable[[], None]:
-        """Call back with every raw change but the start of a run, ahead of all listeners; return what ends it.
+        """Call back with every raw change, ahead of all listeners; return the function that ends it.
 
-        This is for waking threads: the callback has to be quick and must not call a verb. Nobody waits for a start.
+        This is for waking threads: the callback has to be quick and must not call a verb.
         """
         entry = (callback,)
         with self._ring.lock:

@@ -219,20 +219,6 @@ def test_post_leaves_the_telling_to_the_next_one(bus: Bus) -> None:
     assert (told, bus.behind) == (["a", "b"], False)
 
 
-def test_watchers_hear_nothing_of_the_start_of_a_run(bus: Bus) -> None:
-    """Nobody is woken for one, and a busy queue starts as many as it ends; listeners are told of it all the same."""
-    woken: list[Change] = []
-    told: list[JobState] = []
-    bus.subscribe(JobStateChanged, lambda event: told.append(event.state))
-    bus.watch(woken.append)
-
-    bus.feed([change(1, JobState.RUNNING), change(1, JobState.SUCCEEDED)])
-    bus.deliver()
-
-    assert woken == [change(1, JobState.SUCCEEDED)]
-    assert told == [JobState.RUNNING, JobState.SUCCEEDED]
-
-
 def test_one_thread_delivers_and_leaves_nothing_behind(bus: Bus) -> None:
     """A publish returns at once while another thread delivers, and that thread tells the event too."""
     entered, go_on, told = threading.Event(), threading.Event(), []

@@ -80,6 +80,8 @@ class Watch(Service):
     def on_change(self, change: Change) -> None:
         """Wake a thread for a job of this process that can run now, and look for one that waited for a cap."""
         state = change.state
+        if state is JobState.RUNNING:
+            return
         ended = change.previous is JobState.RUNNING
         if ended and self._jobs.cap(change.kind) is not None and any(pool.idle for pool in self.pools()):
             # Another pool may have waited for it; that of the run itself claims while it settles.
