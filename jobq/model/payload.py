@@ -6,7 +6,6 @@ A :class:`Codec` turns typed values into JSON values and back; :class:`AttrsCode
 import json
 import math
 import sys
-from collections.abc import Callable, Iterable
 from typing import Any, Protocol, TypeAlias
 
 from jobq.errors import PayloadError, PayloadTooLarge, ResultError
@@ -148,13 +147,6 @@ def _finite(text: str) -> float:
 
 
 _encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, check_circular=False, separators=(",", ":"))
-# The encoder makes one of these for each text, which takes as long as a short text; None where Python has no C part.
-_make_chunks: Any = getattr(json.encoder, "c_make_encoder", None)
-_chunks: Callable[[object, int], Iterable[str]] = (
-    _make_chunks(None, _encoder.default, json.encoder.encode_basestring, None, ":", ",", False, False, False)
-    if _make_chunks
-    else lambda value, _: (_encoder.encode(value),)
-)
 _decoder = json.JSONDecoder(parse_float=_finite, parse_constant=_finite)
 
 
@@ -178,7 +170,7 @@ def _write(value: object) -> tuple[str, int]:
 # These answer instead of raising on: a UnicodeEncodeError that hung on as the context would hold the whole text.
 def _try_text(value: object) -> str | None:
     try:
-        return "".join(_chunks(value, 0))
+        return _encoder.encode(value)
     except ValueError:
         return None
 
