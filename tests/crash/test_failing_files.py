@@ -48,6 +48,7 @@ ALL = (WRITE, SYNC, TRUNCATE)
 FAULTS = {
     "full-for-ever": Fault(apsw.SQLITE_FULL, StoreFull, ALL, True),
     "io-once": Fault(apsw.SQLITE_IOERR_WRITE, StoreUnavailable, ALL, False),
+    "io-once-from-the-opening-on": Fault(apsw.SQLITE_IOERR_WRITE, StoreUnavailable, (*ALL, OPEN), False),
     "open-once": Fault(apsw.SQLITE_CANTOPEN, StoreUnavailable, (OPEN,), False),
     "full-once": Fault(apsw.SQLITE_FULL, StoreFull, ALL, False),
     "io-for-ever": Fault(apsw.SQLITE_IOERR_FSYNC, StoreUnavailable, ALL, True),
@@ -58,7 +59,7 @@ FAULTS = {
     "open-for-ever": Fault(apsw.SQLITE_CANTOPEN, StoreUnavailable, (OPEN,), True),
     "full-everywhere": Fault(apsw.SQLITE_FULL, StoreFull, (*ALL, OPEN), True),
 }
-SHORT = ("full-for-ever", "io-once", "open-once")
+SHORT = ("full-for-ever", "io-once-from-the-opening-on")
 CASES = [
     pytest.param(fault, id=name, marks=() if name in SHORT else (pytest.mark.storm,))
     for name, fault in FAULTS.items()
