@@ -44,8 +44,9 @@ def register(listener: ForkAware, *, first: bool = False) -> None:
 
 
 def _alive(*, first: bool) -> list[ForkAware]:
-    # Copied in one step, because another thread may register meanwhile; a dict keeps the order: the oldest first.
-    references = [reference for number, reference in list(_registered.items()) if (number in _first) is first]
+    # Copied in one step that makes no object between two entries: another thread may register meanwhile, and a garbage
+    # collection may take entries away. A dict keeps the order: the oldest first.
+    references = [reference for number, reference in _registered.copy().items() if (number in _first) is first]
     return [listener for reference in references if (listener := reference()) is not None]
 
 

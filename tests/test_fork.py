@@ -115,3 +115,42 @@ def test_one_that_raises_does_not_keep_the_others_from_being_told() -> None:
     assert [line for line in noted if line.startswith("before")] == ["before top", "before broken", "before foundation"]
     assert [line for line in noted if line.startswith("parent")] == ["parent foundation", "parent broken", "parent top"]
     assert len(keep) == 3
+
+
+def test_listeners_that_a_collection_takes_away_meanwhile_hinder_no_fork() -> None:
+    """Where the garbage collector runs while the listeners are looked up, those that are left are told."""
+
+    class Listener:
+        """Quiet; a part of a cycle, so that only a collection takes it away."""
+
+        def __init__(self) -> None:
+            self.told = 0
+            self.itself = self
+
+        def before_fork(self) -> None:
+            """Count."""
+            self.told += 1
+
+        def after_fork_in_parent(self) -> None:
+            """Do nothing."""
+
+        def after_fork_in_child(self) -> None:
+            """Do nothing."""
+
+    gc.collect()  # what other tests have left
+    kept = Listener()
+    fork.register(kept)
+    threshold = gc.get_threshold()
+    gc.disable()
+    for _ in range(500):
+        fork.register(Listener())
+    try:
+        # Soon, but not before the look-up has begun.
+        gc.set_threshold(gc.get_count()[0] + 200)
+        gc.enable()
+        fork._before()
+        fork._in_parent()
+    finally:
+        gc.set_threshold(*threshold)
+
+    assert kept.told == 1
