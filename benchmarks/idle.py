@@ -2,6 +2,10 @@
 
 A process of its own waits for five seconds, once it has been quiet for three; CPU is what the system counts for it,
 statements are those of all its connections. Measured with the doorbell, and by polling alone where no socket can be.
+
+The floors are processes of one thread that asks SQLite for the change counter, as often as jobq looks at it, and does
+nothing else. Most of what waiting costs is that a core wakes with cold caches, which differs much between machines, and
+between one that has other work and one that sleeps.
 """
 
 import json
@@ -18,17 +22,23 @@ from statistics import median
 import apsw
 
 import jobq
+from benchmarks.bare import Bare
 from benchmarks.report import Figure, Report
 from benchmarks.rounds import alternate
 
 THREADS, SETTLE, SECONDS, ROUNDS = 8, 3.0, 5.0, 3
 
 
+#: How often each way of waiting looks at the change counter, per second.
+LOOKS = {"with a doorbell": 1, "by polling": 20}
+
+
 def run() -> Report:
-    """Measure both ways."""
+    """Measure both ways, and their floors."""
     measures: dict[str, Callable[[], str]] = {
         "with a doorbell": partial(_measure, ""),
         "by polling": partial(_measure, "x" * 110),
+        **{_floor(way): partial(_measure, "", str(looks)) for way, looks in LOOKS.items()},
     }
     statements: dict[str, list[float]] = {name: [] for name in measures}
 
@@ -38,22 +48,28 @@ def run() -> Report:
         return float(cpu / SECONDS * 100)
 
     samples = alternate({name: partial(share, name) for name in measures}, ROUNDS)
+    middle = {name: median(taken) for name, taken in samples.items()}
     figures = [Figure(name=f"CPU, {name}", unit="% of a core", samples=taken) for name, taken in samples.items()]
-    figures += [Figure(name=f"statements, {name}", unit="/s", samples=taken) for name, taken in statements.items()]
+    figures += [Figure(name=f"statements, {name}", unit="/s", samples=statements[name]) for name in LOOKS]
     return Report(
         question=f"Idle: a process with {THREADS} waiting threads",
         figures=figures,
         ratios=[
-            ("with a doorbell, % of a core", median(samples["with a doorbell"]), "under 0.3"),
-            ("by polling, % of a core", median(samples["by polling"]), "under 1"),
+            ("with a doorbell, % of a core", middle["with a doorbell"], "under 0.3"),
+            ("by polling, % of a core", middle["by polling"], "under 1"),
+            *((f"{way} / floor", middle[way] / middle[_floor(way)], "no limit") for way in LOOKS),
         ],
     )
 
 
-def _measure(name: str) -> str:
+def _floor(way: str) -> str:
+    return f"bare, {LOOKS[way]} looks a second"
+
+
+def _measure(name: str, looks: str = "") -> str:
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, name).mkdir(exist_ok=True)
-        command = [sys.executable, "-m", "benchmarks.idle", str(Path(folder, name, "jobs.db"))]
+        command = [sys.executable, "-m", "benchmarks.idle", str(Path(folder, name, "jobs.db")), looks]
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
@@ -79,10 +95,26 @@ def _wait(path: str) -> None:
             print(json.dumps([_cpu() - before, count]))
 
 
+def _wait_bare(path: str, looks: int) -> None:
+    """Be the floor: the same file, and as few steps as there can be between two sleeps."""
+    bare = Bare(path, synced=False)
+    time.sleep(SETTLE)
+    before = _cpu()
+    for _ in range(round(SECONDS * looks)):
+        time.sleep(1 / looks)
+        bare.connection.execute("PRAGMA data_version").fetchall()
+    print(json.dumps([_cpu() - before, SECONDS * looks]))
+    bare.close()
+
+
 def _cpu() -> float:
     used = resource.getrusage(resource.RUSAGE_SELF)
     return used.ru_utime + used.ru_stime
 
 
 if __name__ == "__main__":
-    _wait(*sys.argv[1:])
+    where, looks = sys.argv[1:]
+    if looks:
+        _wait_bare(where, int(looks))
+    else:
+        _wait(where)

@@ -1,18 +1,22 @@
 """How soon does a job start: in this process, in another one, steadily and after ten seconds of silence?
 
-The time runs from before the enqueue to the first line of the handler. The floor is a process of bare apsw that waits
-for a datagram and then claims one row, told by a bare insert and a datagram. Polling alone is measured where no socket
-can be: in a directory with a name that no socket address holds.
+The time runs from before the enqueue to the first line of the handler. Polling alone is measured where no socket can
+be: in a directory with a name that no socket address holds.
+
+The floors are a thread that waits for a lock, and a process that waits for a datagram, told after a bare insert; each
+then claims one row with bare apsw. How long a core takes to wake differs much between machines, and between one that
+has other work and one that sleeps.
 """
 
 import socket
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from statistics import quantiles
+from statistics import median, quantiles
 from subprocess import PIPE, Popen
 
 import jobq
@@ -28,6 +32,7 @@ _LONG = "x" * 110
 def run() -> Report:
     """Measure one after the other: they would disturb each other."""
     samples = {
+        "bare, same process": _bare_thread(),
         "bare, another process": _bare(),
         "same process": _same_process(),
         "another process": _other_process(""),
@@ -48,6 +53,10 @@ def run() -> Report:
             (f"{name}, {share}, ms", value, limit)
             for name, held in limits.items()
             for share, value, limit in zip(("p50", "p99"), _p50_p99(samples[name]), held, strict=True)
+        ]
+        + [
+            (f"{name}, p50 / floor", median(samples[name]) / median(samples[f"bare, {name}"]), "no limit")
+            for name in ("same process", "another process")
         ],
     )
 
@@ -132,6 +141,37 @@ def _bare() -> list[float]:
                 taken.append((float(process.stdout.readline()) - asked) * 1_000)
             bell.sendto(b"end", door)
         bare.close()
+    return taken[WARM_UP:]
+
+
+def _bare_thread() -> list[float]:
+    taken: list[float] = []
+    with tempfile.TemporaryDirectory() as folder:
+        bare, other = (Bare(str(Path(folder, "jobs.db")), synced=False) for _ in range(2))
+        bell, done = threading.Lock(), threading.Lock()
+        bell.acquire()
+        done.acquire()
+        asked = 0.0
+
+        def wait() -> None:
+            for _ in range(WARM_UP + JOBS):
+                bell.acquire()
+                other.claim_one()
+                taken.append((time.monotonic() - asked) * 1_000)
+                other.drain(1)
+                done.release()
+
+        waiting = threading.Thread(target=wait)
+        waiting.start()
+        for _ in range(WARM_UP + JOBS):
+            time.sleep(PAUSE)
+            asked = time.monotonic()
+            bare.insert_one()
+            bell.release()
+            done.acquire()
+        waiting.join()
+        bare.close()
+        other.close()
     return taken[WARM_UP:]
 
 

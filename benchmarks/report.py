@@ -58,7 +58,8 @@ class Report:
         lines = [self.question, *(f"  {key}: {value}" for key, value in self._top().items()), ""]
         lines.append(f"  {'':{width}}  {'median':>10}  {'min':>10}  {'max':>10}")
         for f in self.figures:
-            numbers = "  ".join(f"{value:10,.1f}" for value in (f.median, min(f.samples), max(f.samples)))
+            digits = 1 if max(f.samples) >= 10 else 2
+            numbers = "  ".join(f"{value:10,.{digits}f}" for value in (f.median, min(f.samples), max(f.samples)))
             lines.append(f"  {f.name:{width}}  {numbers}  {f.unit}")
         if self.ratios:
             lines.append("")

@@ -1,7 +1,9 @@
 """The one shape of everything long-lived: a thread that is only "tick, then wait"."""
 
 import math
+import random
 import threading
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 
@@ -17,6 +19,21 @@ logger = get_logger(__name__)
 PATIENCE = 5.0
 #: A service that looks after claimed jobs ticks at least this often, in seconds, while jobs are claimed.
 IN_USE = 0.5
+# Moments a second apart, the same for all services of this process and hardly those of another one.
+_BEAT, _PHASE, _SLACK = 1.0, random.random(), 0.01
+
+
+def together(seconds: float, now: float) -> float:
+    """Return how long to wait instead of so many seconds, on a monotonic clock that says ``now``.
+
+    Waits of a second and longer are cut, by less than a second, to end when those of other services end: waking is what
+    an idle process pays for, so it wakes once and not once for each of its threads.
+    """
+    if seconds < _BEAT:
+        return seconds
+    cut = _PHASE + math.floor((now + seconds - _PHASE) / _BEAT) * _BEAT - now
+    # One that ends a little before such a moment goes with it: it must not be followed by another one at once.
+    return cut if cut > _SLACK else seconds
 
 
 class Service(ABC):
@@ -147,7 +164,7 @@ class Service(ABC):
             bell.clear()
             seconds = self._survive(self._round)
             if self._life is life:
-                bell.wait(seconds)
+                bell.wait(None if seconds is None else together(seconds, time.monotonic()))
         bell.close()
         self._survive(self.end)
 

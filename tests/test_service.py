@@ -5,9 +5,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from jobq.clock import SystemClock
-from jobq.service import Service
+from jobq.service import Service, together
 from jobq.trouble import Trouble
 from tests.conftest import ErrorLog
 from tests.interrupts import strikes
@@ -111,3 +113,27 @@ def test_a_stop_beside_a_start_never_joins_what_was_not_started() -> None:
     probe.thread = threading.Thread(target=lambda: None)
     probe.stop()
     assert not probe.alive
+
+
+SECONDS, NOW = st.floats(0.0, 100.0), st.floats(0.0, 1e7)
+
+
+@given(SECONDS, NOW)
+def test_a_wait_is_cut_by_less_than_a_second_and_never_longer(seconds: float, now: float) -> None:
+    """One of less than a second is left as it is, and none is cut to nothing: that would be a tick too many."""
+    wait = together(seconds, now)
+
+    assert wait == seconds if seconds < 1 else max(0.009, seconds - 1.001) < wait <= seconds + 1e-6
+
+
+@given(NOW, st.floats(0.05, 0.95))
+def test_idle_services_wake_at_the_same_moment(now: float, later: float) -> None:
+    """After one round each, two that tick every second go together, whenever they were started."""
+    ends = []
+    for began in (now, now + later):
+        at = began
+        for _ in range(3):
+            at += together(1.0, at)
+        ends.append(at % 1.0)
+
+    assert min(abs(ends[0] - ends[1]), 1 - abs(ends[0] - ends[1])) < 0.011

@@ -19,9 +19,9 @@ from jobq.trouble import Trouble
 #: The shortest pause between two polls, in seconds: after a look that found something; and how much each one that
 #: follows is longer.
 FAST, GROWTH = 0.002, 1.15
-#: Who hears the doorbell polls so many times less often, for what comes without a ring; for so many seconds after a job
-#: did come without one it is believed to be deaf.
-HEARING, DEAF = 4, 60.0
+#: Who hears the doorbell polls this often at most, in seconds, for what comes without a ring; for so many seconds after
+#: a job did come without one it is believed to be deaf.
+HEARING, DEAF = 1.0, 60.0
 #: Seconds between two looks for the cancel requests of other processes, where something was committed at all.
 CANCELS = 0.1
 _ASLEEP = 60.0
@@ -31,8 +31,8 @@ class Watch(Service):
     """Polls the change counter, and looks closer only when it moved or something falls due.
 
     While a thread is idle it hears the doorbell of other processes. Besides, it polls: fast after it found something,
-    then backing off to ``poll`` seconds, or four times that where it hears. It sleeps while every thread is busy, but
-    for the cancel requests. A change of this process wakes the threads at once, without it.
+    then backing off to ``poll`` seconds, or to one second where it hears. It sleeps while every thread is busy, but for
+    the cancel requests. A change of this process wakes the threads at once, without it.
     """
 
     name = "watch"
@@ -125,7 +125,7 @@ class Watch(Service):
 
     def _longest(self) -> float:
         hears = self._ear is not None and time.monotonic() >= self._deaf_until
-        return self._jobs.config.poll * (HEARING if hears else 1)
+        return max(self._jobs.config.poll, HEARING if hears else 0.0)
 
     def _look(self, idle: Sequence[Pool], version: int, *, called: bool) -> None:
         due = self._next_due is not None and self._next_due <= self.clock.now()
