@@ -1,7 +1,7 @@
 """What people and programs do to jobs and queues from outside."""
 
 import heapq
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import chain
 from typing import Literal, overload
@@ -52,6 +52,7 @@ class Administration(Core):
         where: Where | None = None,
         children: bool = False,
         dry_run: bool = False,
+        progress: Callable[[int], object] | None = None,
     ) -> tuple[int, ...]: ...
 
     def cancel(
@@ -61,6 +62,7 @@ class Administration(Core):
         where: Where | None = None,
         children: bool = False,
         dry_run: bool = False,
+        progress: Callable[[int], object] | None = None,
     ) -> bool | tuple[int, ...]:
         """Cancel queued jobs at once, and ask running ones to stop.
 
@@ -69,6 +71,7 @@ class Administration(Core):
         is asked at once in this process, in another within a second; it decides when to stop, and a job that then
         returns normally has succeeded. ``dry_run`` answers the same and changes nothing. Many jobs are dealt with in
         many short transactions with pauses, each job looked at anew; what is done by an error stays done.
+        ``progress`` is called after each of them with the number of jobs that were looked at so far.
 
         With ``children`` everything below these jobs is cancelled too, in the same transaction, also where they have
         ended, and the answer is the ids that were reached, a bare id's too. What a running one enqueues later is not.
@@ -86,7 +89,7 @@ class Administration(Core):
             return reached if children else bool(reached)
         wanted, found = self._chosen(ids, where, tuple(JobState) if children else _CANCELLABLE)
         # A family is cancelled as a whole, and a rehearsal takes no lock.
-        parts = (found,) if children or dry_run else batches(self, found)
+        parts = (found,) if children or dry_run else batches(self, found, progress)
         answers = [self._cancel(some, wanted, children=children, dry_run=dry_run) for some in parts]
         return tuple(dict.fromkeys(chain.from_iterable(answers)))
 
@@ -98,6 +101,7 @@ class Administration(Core):
         queue: str | None = None,
         dry_run: bool = False,
         actor: Actor | str = Actor.SYSTEM,
+        progress: Callable[[int], object] | None = None,
     ) -> Requeued:
         """Let failed, cancelled or queued jobs run again now, from the start, perhaps in another queue.
 
@@ -106,7 +110,7 @@ class Administration(Core):
         cancelled and queued jobs. Of several, those that are running, succeeded, unknown, or whose dedupe key a newer
         job holds are refused with the reason and the others go on. ``dry_run`` answers the same and writes nothing.
         Many jobs are dealt with in many short transactions with pauses, each job looked at anew; what is done by an
-        error stays done.
+        error stays done. ``progress`` is called after each of them with the number of jobs that were looked at so far.
 
         Raises:
             ArgumentError: ids and ``where`` are both named, or neither, or ``where`` would reach every job.
@@ -122,7 +126,7 @@ class Administration(Core):
         bare = ids is not None and where is None and not isinstance(ids, Iterable)
         wanted, found = self._chosen((check_id(ids, argument="ids"),) if bare else ids, where, _REQUEUABLE)
         # A rehearsal takes no lock, and knows of each key that it would take: all of it is one look.
-        parts = (found,) if dry_run else batches(self, found)
+        parts = (found,) if dry_run else batches(self, found, progress)
         answers = [self._requeue(some, wanted, queue=queue, actor=by, dry_run=dry_run) for some in parts]
         answer = Requeued(
             tuple(chain.from_iterable(one.ids for one in answers)),

@@ -1,7 +1,7 @@
 """Work on many jobs in many short transactions, so that nobody waits long for the write lock."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from jobq.core import Core
 
@@ -12,12 +12,20 @@ BATCH = 50
 REST = 0.004
 
 
-def batches(core: Core, ids: Sequence[int]) -> Iterator[Sequence[int]]:
-    """Divide ids, and rest between two batches; none are one batch, for the checks of a verb."""
+def batches(
+    core: Core, ids: Sequence[int], progress: Callable[[int], object] | None = None
+) -> Iterator[Sequence[int]]:
+    """Divide ids, and rest between two batches; none are one batch, for the checks of a verb.
+
+    ``progress`` is called after each batch with how many were dealt with so far.
+    """
     for start in range(0, max(1, len(ids)), BATCH):
         if start:
             rest(core)
-        yield ids[start : start + BATCH]
+        batch = ids[start : start + BATCH]
+        yield batch
+        if progress is not None:
+            progress(start + len(batch))
 
 
 def rest(core: Core) -> None:

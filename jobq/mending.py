@@ -1,8 +1,7 @@
 """Mending what went wrong: retriage of a subject, and healing of what failed for a cause that passes."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import chain
 
 from jobq.arguments import check_text, check_word
 from jobq.batches import batches, rest
@@ -38,15 +37,21 @@ class Mending(Core):
             self.blocks.after_commit(lambda: logger.info("jobq.subject.retriaged", **counts))
         return answer
 
-    def self_heal(self) -> tuple[int, ...]:
+    def self_heal(self, *, progress: Callable[[int], object] | None = None) -> tuple[int, ...]:
         """Requeue the failed jobs whose class is transient and that have rested for 15 minutes; return their ids.
 
         A job heals at most three times, and again as often once somebody requeues it by hand. Unrecoverable failures,
         those without a class, jobs of retired kinds and those whose dedupe key another job holds stay as they are. Each
         is a line of the change log. It is done in many short transactions with pauses; two processes that heal at once
-        heal each job once. A runner does it each minute where ``Config(self_heal=True)`` says so.
+        heal each job once. ``progress`` is called after each with the number of jobs that are healed so far. A runner
+        does it each minute where ``Config(self_heal=True)`` says so.
         """
-        return tuple(chain.from_iterable(self.healing()))
+        healed: list[int] = []
+        for ids in self.healing():
+            healed += ids
+            if progress is not None:
+                progress(len(healed))
+        return tuple(healed)
 
     def healing(self) -> Iterator[tuple[int, ...]]:
         """Yield the ids of each short transaction of :meth:`self_heal`, with the pauses between them."""

@@ -17,6 +17,7 @@ from jobq import (
     JobQueue,
     JobState,
     JobStateChanged,
+    NewJob,
     QueueNotFound,
     Requeued,
 )
@@ -203,6 +204,18 @@ def test_requeue_dry_run_answers_the_same_and_writes_nothing(
 
     assert (jobs.get(failed), jobs.changes(), len(events)) == (before, [], told)
     assert jobs.requeue([failed, running]) == dry
+
+
+def test_many_jobs_are_told_of_batch_by_batch(jobs: JobQueue) -> None:
+    """After each transaction, with how many were looked at so far, refused ones included; not in a rehearsal."""
+    ids = [one.id for one in jobs.enqueue_many([NewJob("note", None) for _ in range(120)])]
+    told: list[int] = []
+
+    jobs.cancel(ids, progress=told.append)
+    jobs.requeue(ids[:-1], dry_run=True, progress=told.append)
+    jobs.requeue([*ids, 10**6], progress=told.append)
+
+    assert told == [50, 100, 120, 50, 100, 121]
 
 
 def test_reschedule_changes_due_time_and_priority(jobs: JobQueue, clock: FakeClock) -> None:

@@ -158,7 +158,9 @@ def test_self_heal_requeues_what_has_rested(
 
     clock.advance("15m")
 
-    assert jobs.self_heal() == (job_id,)
+    told: list[int] = []
+    assert jobs.self_heal(progress=told.append) == (job_id,)
+    assert told == [1]
     assert events[-1].job_id == job_id
     assert (jobs.count_failed(), jobs.count_failed(unrecoverable=True)) == (1, 1)
     assert jobs.count_failed(unrecoverable=False) == 0

@@ -57,12 +57,14 @@ def _cancel_fitting(arguments: argparse.Namespace, jobs: Any, where: dict[str, A
     from jobq.cli.consent import require  # start-up cost
     from jobq.cli.exits import Exit
     from jobq.cli.output import say, say_json
+    from jobq.cli.progress import following
 
     check_names(jobs, where)
     ids = jobs.cancel(where=where, children=arguments.children, dry_run=True)
     if ids and not arguments.dry_run:
         require(f"Cancel {_count(ids)}?", yes=arguments.yes)
-        ids = jobs.cancel(where=where, children=arguments.children)
+        with following("cancelling", unit="jobs", total=len(ids), json=arguments.json) as progress:
+            ids = jobs.cancel(where=where, children=arguments.children, progress=progress)
     if arguments.json:
         say_json({"ids": ids, "dry_run": arguments.dry_run})
     else:
@@ -110,12 +112,15 @@ def run_requeue(arguments: argparse.Namespace) -> int:
 
 def _requeue_fitting(arguments: argparse.Namespace, jobs: Any, where: dict[str, Any]) -> int:
     from jobq.cli.consent import require  # start-up cost
+    from jobq.cli.progress import following
 
     check_names(jobs, where)
     answer = jobs.requeue(where=where, queue=arguments.queue, dry_run=True)
     if answer.ids and not arguments.dry_run:
         require(f"Requeue {_count(answer.ids)}?", yes=arguments.yes)
-        answer = jobs.requeue(where=where, queue=arguments.queue, actor="user")
+        total = len(answer.ids) + len(answer.refused)
+        with following("requeueing", unit="jobs", total=total, json=arguments.json) as progress:
+            answer = jobs.requeue(where=where, queue=arguments.queue, actor="user", progress=progress)
     done = "would be requeued" if arguments.dry_run else "requeued"
     return _tell_requeued(arguments, answer, [f"{_count(answer.ids)} {done}"])
 

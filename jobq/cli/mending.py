@@ -57,10 +57,13 @@ def run_heal(arguments: argparse.Namespace) -> int:
     """Heal what can be, and say what is left."""
     from jobq.cli.exits import Exit  # start-up cost
     from jobq.cli.output import say, say_json
+    from jobq.cli.progress import following
     from jobq.cli.target import open_target
 
     with open_target(arguments) as jobs:
-        ids = jobs.self_heal()
+        transient = jobs.count_failed(unrecoverable=False)
+        with following("healing", unit="jobs", total=transient, json=arguments.json) as progress:
+            ids = jobs.self_heal(progress=progress)
         failed, unrecoverable = jobs.count_failed(), jobs.count_failed(unrecoverable=True)
     if arguments.json:
         say_json({"ids": ids, "failed": failed, "unrecoverable": unrecoverable})

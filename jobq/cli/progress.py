@@ -2,6 +2,8 @@
 
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 from jobq.cli.output import colored, note, say_json
@@ -27,6 +29,27 @@ def make_bar(*, json: bool, unit: str) -> Bar:
         except ImportError:
             return LineBar(unit)
     return LineBar(unit)
+
+
+@contextmanager
+def following(stage: str, *, unit: str, total: int, json: bool) -> Iterator[Callable[[int], object] | None]:
+    """Give what a verb calls with the number that is done so far: it shows a bar once there is more to come.
+
+    With ``json`` it is None, for the answer is to be the whole output.
+    """
+    bars: list[Bar] = []
+
+    def update(done: int) -> None:
+        if done < total and not bars:
+            bars.append(make_bar(json=False, unit=unit))
+        for bar in bars:
+            bar.update(done, max(done, total), stage)
+
+    try:
+        yield None if json else update
+    finally:
+        for bar in bars:
+            bar.close()
 
 
 class LineBar:

@@ -31,6 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Count, ask, remove, and say how many it were."""
     from jobq.cli.consent import require  # start-up cost
     from jobq.cli.exits import Exit
+    from jobq.cli.progress import following
     from jobq.cli.target import open_target
 
     chosen = {"state": arguments.state, "older_than": arguments.older_than}
@@ -41,20 +42,10 @@ def run(arguments: argparse.Namespace) -> int:
             return Exit.DONE
         if found.total:
             require(f"Remove {_jobs(found)}?", yes=arguments.yes)
-        _tell(arguments, _prune(arguments, jobs, chosen, total=found.total))
+        with following("pruning", unit="jobs", total=found.total, json=arguments.json) as progress:
+            gone = jobs.prune(**chosen, progress=progress)
+        _tell(arguments, gone)
     return Exit.DONE
-
-
-def _prune(arguments: argparse.Namespace, jobs: Any, chosen: dict[str, Any], *, total: int) -> Any:
-    from jobq.cli.progress import make_bar  # start-up cost
-
-    if arguments.json:
-        return jobs.prune(**chosen)
-    bar = make_bar(json=False, unit="jobs")
-    try:
-        return jobs.prune(**chosen, progress=lambda done: bar.update(done, max(done, total), "pruning"))
-    finally:
-        bar.close()
 
 
 def _tell(arguments: argparse.Namespace, answer: Any) -> None:

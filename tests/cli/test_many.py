@@ -161,3 +161,19 @@ def test_changes_lists_what_was_done_by_hand(cli: Cli, jobs: jobq.JobQueue) -> N
     assert "state=failed queue=default attempts=1" in shown.out
     (line,) = told.json
     assert (line["job_id"], line["what"], line["after"]["state"]) == (one, "requeued", "queued")
+
+
+@pytest.mark.parametrize(("verb", "stage"), [("cancel", "cancelling"), ("requeue", "requeueing")])
+def test_many_are_followed_by_a_bar(cli: Cli, jobs: jobq.JobQueue, verb: str, stage: str) -> None:
+    """On standard error, once there is more than one transaction's work; the answer alone is on standard output."""
+    options = ("--yes", "--db", jobs.path)
+    for kind, count in (("few", 3), ("many", 120), ("quiet", 120)):
+        jobs.enqueue_many([jobq.NewJob(kind) for _ in range(count)])
+
+    few = cli("job", verb, "--kind", "few", *options)
+    many = cli("job", verb, "--kind", "many", *options)
+    quiet = cli("job", verb, "--kind", "quiet", "--json", *options)
+
+    assert (few.err, quiet.err) == ("", "")
+    assert many.err == f"{stage}: 120 of 120 jobs\n"
+    assert many.out.startswith("120 jobs ")
