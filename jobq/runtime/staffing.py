@@ -36,7 +36,7 @@ def check_workers(workers: Mapping[str, int]) -> Mapping[str, int]:
 
 
 def check_outboxes(outboxes: Iterable[Outbox], jobs: JobQueue) -> tuple[Outbox, ...]:
-    """Return the outboxes of this job queue's file; anything else is refused."""
+    """Return the outboxes of this job queue's file; anything else is refused, and so is one that comes twice."""
     found = tuple(outboxes) if isinstance(outboxes, Iterable) else (outboxes,)
     for outbox in found:
         if not isinstance(outbox, Outbox):
@@ -44,4 +44,6 @@ def check_outboxes(outboxes: Iterable[Outbox], jobs: JobQueue) -> tuple[Outbox, 
         if outbox.jobs.path != jobs.path:
             fix = "Run its relay by a runner of its own job queue, or by outbox.relay.start()."
             raise ArgumentError("outboxes", "one of them publishes into another file", fix=fix)
+    if len({id(outbox) for outbox in found}) < len(found):
+        raise ArgumentError("outboxes", "one of them is named twice", fix="Name each once: it has one relay.")
     return found

@@ -171,6 +171,14 @@ def test_a_runner_refuses_what_is_no_outbox(real: jobq.JobQueue, jobs: jobq.JobQ
         jobq.Runner(real, outboxes=[jobq.Outbox(jobs, connect=MemoryDatabase().connect)])
 
 
+def test_a_runner_refuses_an_outbox_that_is_named_twice(real: jobq.JobQueue) -> None:
+    """It has one relay, which cannot run twice."""
+    outbox = jobq.Outbox(real, connect=MemoryDatabase().connect)
+
+    with pytest.raises(jobq.ArgumentError, match="named twice"):
+        jobq.Runner(real, outboxes=[outbox, outbox])
+
+
 def test_trouble_with_the_hosts_database_is_told_once_and_passes(
     outbox: jobq.Outbox, line: Line, arrivals: Arrivals, errors: ErrorLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
