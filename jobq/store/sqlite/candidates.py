@@ -20,9 +20,10 @@ COLUMNS = (
     "CAST(subject AS BLOB), CAST(meta AS BLOB), CAST(schedule AS BLOB), slot, catch_up, " + rows.FACT_COLUMNS
 )
 
-# jobq_job_lane: one seek for each (queue, kind).
+# jobq_job_lane: one seek for each (queue, kind), and one in jobq_job_lease for when a lease ends first: a claim has to
+# know it, and a statement of its own costs more than the seek.
 FIRST = lanes.OPEN + f"""
-SELECT open.queue, open.kind, open.room, {COLUMNS}
+SELECT open.queue, open.kind, open.room, ({lanes.NEXT_EXPIRY}), {COLUMNS}
 FROM open JOIN jobq_job ON jobq_job.id = (
     SELECT head.id FROM jobq_job AS head
     WHERE head.state = 'queued' AND head.queue = open.queue AND head.kind = open.kind
@@ -49,13 +50,15 @@ class Head(NamedTuple):
     queue: str
     kind: str
     room: int | None
+    #: When the first lease of all running jobs ends, in milliseconds; None while nothing runs.
+    expiry: int | None
     row: Row
 
 
 def first(conn: apsw.Connection, request: ClaimRequest) -> list[Head]:
     """Return the first row of each queue and kind that may start jobs."""
     found: list[Row] = conn.execute(FIRST, lanes.open_bindings(conn, request)).fetchall()
-    return [Head(row[0], row[1], row[2], row[3:]) for row in found]
+    return [Head(row[0], row[1], row[2], row[3], row[4:]) for row in found]
 
 
 def in_order(
@@ -63,7 +66,7 @@ def in_order(
 ) -> Iterator[tuple[str, str, Row]]:
     """Merge what is due, best first: yield queue, kind and row. A kind that is no more allowed is left out."""
     heap: list[tuple[tuple[int, int, int], str, str, Row, Iterator[Row]]] = []
-    for queue, kind, _, head in heads:
+    for queue, kind, _, _, head in heads:
         line = _line(conn, queue, kind, head, now_ms, size)
         row = next(line, None)
         if row is not None:

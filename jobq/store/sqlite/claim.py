@@ -1,4 +1,4 @@
-"""Take the best claimable jobs under new tokens.
+"""Take the best claimable jobs under new tokens, those of expired leases included.
 
 A claim finds the first row of each queue and kind, then merges in exact order: its cost grows with the number of lanes,
 never with the backlog.
@@ -15,8 +15,9 @@ from jobq.model.events import Change
 from jobq.model.job import JobState
 from jobq.model.lease import Claim, ClaimRequest
 from jobq.model.state_machine import Trigger, decide
-from jobq.store.sqlite import candidates, rows, settle, texts
+from jobq.store.sqlite import candidates, lease, rows, settle, texts
 from jobq.store.sqlite.candidates import Head
+from jobq.store.sqlite.lease import Expiry
 
 # The primary key.
 BODY = "SELECT CAST(body AS BLOB) FROM jobq_payload WHERE job_id = ?"
@@ -26,6 +27,10 @@ SET state = 'running', attempts = ?, worker = ?, token = ?, lease_until = ?, lea
     progress = NULL
 WHERE id = ? AND state = 'queued'
 """
+
+
+#: What nearly every job has of tenant, subject, meta and schedule.
+_NO_TEXTS = (None, None, None, None)
 
 
 class Budget:
@@ -60,13 +65,32 @@ def claim(
     *,
     now: datetime,
     tokens: Sequence[str],
+) -> tuple[list[Claim], list[Expiry]]:
+    """Take expired leases back, then start the best jobs in exact order; ``tokens`` has one for each that may start."""
+    now_ms = rows.to_ms(now)
+    heads = candidates.first(conn, request)
+    expiries: list[Expiry] = []
+    # Without a head nobody has said when the first lease ends.
+    if not heads or (heads[0].expiry is not None and heads[0].expiry <= now_ms):
+        expiries = lease.reclaim(conn, changes, now=now, hold_expired=request.hold_expired)
+        if expiries:
+            heads = candidates.first(conn, request)
+    return _start(conn, changes, request, heads, now=now, now_ms=now_ms, tokens=tokens), expiries
+
+
+def _start(
+    conn: apsw.Connection,
+    changes: list[Change],
+    request: ClaimRequest,
+    heads: Sequence[Head],
+    *,
+    now: datetime,
+    now_ms: int,
+    tokens: Sequence[str],
 ) -> list[Claim]:
-    """Start the best jobs in exact order; ``tokens`` has one for each that may start."""
-    now_ms, length = rows.to_ms(now), rows.span_ms(request.lease_length)
-    threads, most = len(request.workers), len(request.workers) * request.hand
+    length, threads, most = rows.span_ms(request.lease_length), len(request.workers), len(tokens)
     if most < 1:
         return []
-    heads = candidates.first(conn, request)
     budget = Budget(heads, request)
     moment = Moment(now)
     claims: list[Claim] = []
@@ -90,7 +114,8 @@ def claim(
         budget.spend(kind)
         if len(claims) == most:
             break
-    conn.executemany(START, starts)
+    if starts:
+        conn.executemany(START, starts)
     return claims
 
 
@@ -105,7 +130,8 @@ def _claim(
     worker: str,
     now_ms: int,
 ) -> Claim:
-    job_id, priority, run_at, payload, parent_id, actor, tenant_id, subject, meta, schedule, slot, catch_up = row[:12]
+    job_id, priority, run_at, payload, parent_id, actor, _, _, _, _, slot, catch_up = row[:12]
+    tenant_id, subject, meta, schedule = _NO_TEXTS if row[6:10] == _NO_TEXTS else map(texts.lenient, row[6:10])
     return Claim(
         job_id,
         kind,
@@ -117,10 +143,10 @@ def _claim(
         facts.deferrals,
         parent_id,
         actor,
-        texts.lenient(tenant_id),
-        texts.lenient(subject),
-        texts.lenient(meta),
-        texts.lenient(schedule),
+        tenant_id,
+        subject,
+        meta,
+        schedule,
         None if slot is None else rows.from_ms(slot),
         facts.last_error,
         token,

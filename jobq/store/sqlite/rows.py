@@ -65,8 +65,9 @@ def facts(row: Sequence[Any]) -> Facts:
     known = _STATES.get(state)
     if known is None:
         raise BadRow(f"unknown state {state!r}")
-    error = texts.lenient(last_error)
-    return Facts(known, attempts, max_attempts, deferrals, max_deferrals, bool(asked), _time(lease_until), error)
+    error = None if last_error is None else texts.lenient(last_error)
+    until = None if lease_until is None else from_ms(lease_until)
+    return Facts(known, attempts, max_attempts, deferrals, max_deferrals, bool(asked), until, error)
 
 
 def _info_fields(row: Sequence[Any]) -> dict[str, Any]:

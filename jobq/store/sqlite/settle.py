@@ -79,8 +79,10 @@ def settle(
 ) -> list[Settled]:
     """Settle each run; an old token is answered with SUPERSEDED and leaves its row alone."""
     done = _succeed(conn, changes, settlements, now)
-    settled = []
     rest = len(settlements) - len(done)
+    if not rest:
+        return [Settled(one.job_id, Verdict.SUCCEEDED) for one in settlements]
+    settled = []
     standing = _read_all(conn, [one.job_id for one in settlements]) if rest > 1 else {}
     # Rows are written together, at the latest when a later step looks at them.
     written: Written = {}

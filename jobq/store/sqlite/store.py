@@ -206,9 +206,8 @@ class SqliteStore(
     ) -> tuple[list[Claim], list[Expiry]]:
         # The time is read here, under the write lock: a lease computed while waiting for it might be born expired.
         now = self._now()
-        expiries = lease.reclaim(conn, changes, now=now, hold_expired=request.hold_expired)
         tokens = _mint(len(request.workers) * request.hand)
-        return claim.claim(conn, changes, request, now=now, tokens=tokens), expiries
+        return claim.claim(conn, changes, request, now=now, tokens=tokens)
 
     def _settle(
         self, settlements: Sequence[Settlement], conn: apsw.Connection, changes: list[Change]
