@@ -18,6 +18,7 @@ from jobq.ring import RING_SIZE, Ring, Told, type_of
 from jobq.stream import Stream
 
 E = TypeVar("E", bound=Event)
+Watcher = Callable[[Change], object]
 
 _FIX = "Decorate the class itself with @attrs.frozen, below jobq.Event."
 
@@ -37,10 +38,10 @@ class Bus:
         self._ring = Ring(ring_size)
         self._audience: tuple[Target, ...] = ()
         self._routes: dict[type[Event], tuple[Target, ...]] = {}
-        self._watchers: tuple[tuple[Callable[[Change], object]], ...] = ()
+        self._watchers: tuple[tuple[Watcher, Callable[[Change], bool]], ...] = ()
         self._known: set[type[Event]] = set()
         # Two lanes, so that a slow listener does not hold up the waking of workers.
-        self._changes: Lane[Change] = Lane(self._wake_next)
+        self._changes: Lane[tuple[Watcher, Change]] = Lane(self._wake_next)
         self._events: Lane[Change | Event] = Lane(self._tell_next, self._rest)
 
     @property
@@ -65,8 +66,8 @@ class Bus:
         """
         if self._doorbell is not None:
             self._doorbell.feed(changes)
-        if self._watchers:
-            self._changes.pending.extend(changes)
+        for callback, wants in self._watchers:
+            self._changes.pending.extend([(callback, change) for change in changes if wants(change)])
         self._enter(changes, JobStateChanged)
 
     def publish(self, event: Event) -> None:
@@ -164,12 +165,15 @@ class Bus:
             self._join(target)
         return Subscription(lambda: self._leave(target))
 
-    def watch(self, callback: Callable[[Change], object]) -> Callable[[], None]:
-        """Call back with every raw change, ahead of all listeners; return the function that ends it.
+    def watch(
+        self, callback: Watcher, *, wants: Callable[[Change], bool] = lambda change: True
+    ) -> Callable[[], None]:
+        """Call back with every raw change that it ``wants``, ahead of all listeners; return the function that ends it.
 
-        This is for waking threads: the callback has to be quick and must not call a verb.
+        This is for waking threads: the callback has to be quick and must not call a verb. ``wants`` is asked under the
+        write lock, of each change, and must only look.
         """
-        entry = (callback,)
+        entry = (callback, wants)
         with self._ring.lock:
             self._watchers = (*self._watchers, entry)
 
@@ -218,9 +222,8 @@ class Bus:
             self._audience, self._routes = tuple(kept for kept in self._audience if kept is not target), {}
 
     def _wake_next(self) -> None:
-        change = self._changes.pending.popleft()
-        for (callback,) in self._watchers:
-            call(callback, change)
+        callback, change = self._changes.pending.popleft()
+        call(callback, change)
 
     def _tell_next(self) -> None:
         # Numbered, and its audience chosen, in one step: a stream that goes on gets each event once, kept or live.

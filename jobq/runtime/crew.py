@@ -103,7 +103,7 @@ class Crew:
     def _start(self) -> None:
         bus, gates = self._jobs.bus, self._bench.exchange.permits.gates()
         self._unsubscribe = [
-            bus.watch(self._watch.on_change),
+            bus.watch(self._watch.on_change, wants=self._watch.concerns),
             bus.subscribe(QueueStateChanged, self._on_queue).close,
             bus.subscribe(KindStateChanged, self._on_kind).close,
             *(gate.on_release(self._wake_all) for gate in gates),
@@ -153,8 +153,9 @@ class Crew:
 
     def _forget(self) -> None:
         # What could not be given up has to expire; a later start must not renew it.
-        held = self._bench.held
-        held.drop(held.keys())
+        keys = self._bench.held.keys()
+        for key in keys:
+            self._bench.held.drop(key)
 
     def _worker_ended(self) -> None:
         self.shutdown.worker_ended()

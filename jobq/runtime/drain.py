@@ -126,7 +126,8 @@ class Drain:
         with contextlib.suppress(JobqError):
             self._settle()
         # What was settled, but not yet let go of.
-        self._held.drop(set(self._held.keys()) - self._owed_keys())
+        for key in set(self._held.keys()) - self._owed_keys():
+            self._held.drop(key)
 
     def _owed_keys(self) -> set[Key]:
         return {(one.claim.id, one.claim.token) for one in self._owed}

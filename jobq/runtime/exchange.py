@@ -85,11 +85,12 @@ class Exchange:
             # Into the caller's list in the same step: no interrupt comes between.
             answers, claims[:] = self._jobs.store.settle_and_claim(self._settlements(ended), request, durable=False)
         finally:
-            try:
-                self.permits.settle(taken, claims, on_free=on_permit)
-            except BaseException:
-                self.permits.settle(taken, claims)
-                raise
+            if taken:
+                try:
+                    self.permits.settle(taken, claims, on_free=on_permit)
+                except BaseException:
+                    self.permits.settle(taken, claims)
+                    raise
         return _merged(ended, answers)
 
     def request(self, queues: tuple[str, ...] | None) -> ClaimRequest:
@@ -118,11 +119,14 @@ class Exchange:
         return self._kinds
 
     def _let_go(self, ended: Sequence[Ended], settled: Sequence[Settled]) -> None:
-        if ended:
-            keys = [(one.claim.id, one.claim.token) for one in ended]
-            self._held.lose(key for key, one in zip(keys, settled, strict=True) if one.verdict == Verdict.SUPERSEDED)
-            self._held.drop(keys)
-            report(zip(ended, settled, strict=True))
+        if not ended:
+            return
+        for one, answer in zip(ended, settled, strict=True):
+            key = (one.claim.id, one.claim.token)
+            if answer.verdict == Verdict.SUPERSEDED:
+                self._held.lose(key)
+            self._held.drop(key)
+        report(ended, settled)
 
     def _refresh(self) -> None:
         handlers = self._jobs.handlers
@@ -162,5 +166,7 @@ class Exchange:
 
 def _merged(ended: Sequence[Ended], answers: Sequence[Settled]) -> list[Settled]:
     """Return the answers in the order of the runs, those that had settled themselves included."""
+    if len(answers) == len(ended):
+        return list(answers)
     others = iter(answers)
     return [next(others) if one.settled is None else one.settled for one in ended]

@@ -1,7 +1,5 @@
 """The leases that a runner holds: what the heartbeat renews and what a stop has to wait for."""
 
-from collections.abc import Iterable
-
 from jobq.cancellation import CancelReason
 from jobq.database import LiveRuns
 from jobq.runtime.context import RunningJob
@@ -29,12 +27,11 @@ class Held:
             key = (claim.id, claim.token)
             self._hands[key] = self._live[key] = hand
 
-    def drop(self, keys: Iterable[Key]) -> None:
-        """Let go of jobs that were settled; those not held are ignored."""
-        for key in keys:
-            # In this order: who is interrupted in between finds it held, and drops it again.
-            self._live.pop(key, None)
-            self._hands.pop(key, None)
+    def drop(self, key: Key) -> None:
+        """Let go of a job that was settled; does nothing where it is not held."""
+        # In this order: who is interrupted in between finds it held, and drops it again.
+        self._live.pop(key, None)
+        self._hands.pop(key, None)
 
     def keys(self) -> list[Key]:
         """Return job id and token of everything held."""
@@ -66,12 +63,11 @@ class Held:
             hand.request(reason)
         return False
 
-    def lose(self, keys: Iterable[Key]) -> None:
-        """Tell whoever still looks at the tokens of these ended runs that their leases had been lost."""
-        for key in keys:
-            run = self._live.get(key)
-            if run is not None:
-                run.request(CancelReason.LEASE_LOST)
+    def lose(self, key: Key) -> None:
+        """Tell whoever still looks at the token of this ended run that its lease had been lost."""
+        run = self._live.get(key)
+        if run is not None:
+            run.request(CancelReason.LEASE_LOST)
 
     def clear(self) -> None:
         """Forget everything, as a forked child must; what lives there has been forgotten already."""

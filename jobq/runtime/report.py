@@ -1,6 +1,6 @@
 """The one log line of each attempt."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 from jobq.log import get_logger
@@ -12,15 +12,14 @@ from jobq.runtime.hand import Ended
 logger = get_logger(__name__)
 
 
-def report(pairs: Iterable[tuple[Ended, Settled]]) -> None:
+def report(ended: Sequence[Ended], settled: Sequence[Settled]) -> None:
     """Log what each settled run came to."""
     quiet = not logger.enabled("info")
-    for ended, settled in pairs:
-        for kind, error in settled.refused:
-            logger.warning("jobq.followup.refused", job_id=ended.claim.id, kind=kind, error=error)
-        if quiet and settled.verdict == Verdict.SUCCEEDED:
-            continue
-        _report(ended, settled)
+    for one, answer in zip(ended, settled, strict=True):
+        for kind, error in answer.refused:
+            logger.warning("jobq.followup.refused", job_id=one.claim.id, kind=kind, error=error)
+        if not quiet or answer.verdict != Verdict.SUCCEEDED:
+            _report(one, answer)
 
 
 def _report(ended: Ended, settled: Settled) -> None:

@@ -38,18 +38,24 @@ class SleepGuard:
         self._real = real
         self._lock = threading.Lock()
         self._wall, self._monotonic = self._read()
-        self._hold_until = self._monotonic
+        self._hold_until: float | None = None
         self._expected: float | None = None
         self._steps: list[StepBack] = []
 
     @property
     def holding(self) -> bool:
         """Whether expired leases are to be granted one more length instead of being taken back."""
-        return self._clock.monotonic() < self._hold_until
+        return self._hold_until is not None and self._clock.monotonic() < self._hold_until
 
     def observe(self) -> None:
         """Look at both clocks, and hold back if they moved against each other by half a lease or more."""
         with self._lock:
+            wall, monotonic = self._clock.now(), self._clock.monotonic()
+            drift = (wall - self._wall).total_seconds() - (monotonic - self._monotonic)
+            if self._expected is None and abs(drift) < _ONE_MOMENT:
+                # Nearly always. This look costs each claim something, so only what it suspects is looked at closely.
+                self._wall, self._monotonic = wall, monotonic
+                return
             wall, monotonic = self._read()
             passed = monotonic - self._monotonic
             drift = (wall - self._wall).total_seconds() - passed

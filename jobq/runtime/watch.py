@@ -77,16 +77,16 @@ class Watch(Service):
         self._cancels_wanted = True
         self.poke()
 
+    def concerns(self, change: Change) -> bool:
+        """Whether a thread may wait for this change of this process: of most it need not even be told."""
+        return change.state is JobState.QUEUED or self._frees_a_place(change)
+
     def on_change(self, change: Change) -> None:
         """Wake a thread for a job of this process that can run now, and look for one that waited for a cap."""
-        state = change.state
-        if state is JobState.RUNNING:
-            return
-        ended = change.previous is JobState.RUNNING
-        if ended and self._jobs.cap(change.kind) is not None and any(pool.idle for pool in self.pools()):
+        if self._frees_a_place(change) and any(pool.idle for pool in self.pools()):
             # Another pool may have waited for it; that of the run itself claims while it settles.
             self.poke()
-        if state is not JobState.QUEUED or change.run_at is None or change.run_at > self.clock.now():
+        if change.state is not JobState.QUEUED or change.run_at is None or change.run_at > self.clock.now():
             return
         if self._jobs.handlers.find(change.kind) is not None:
             for pool in self.pools():
@@ -122,6 +122,9 @@ class Watch(Service):
         super().after_fork()
         self._version = self._cancels_version = -1
         self._next_due = self._ear = None
+
+    def _frees_a_place(self, change: Change) -> bool:
+        return change.previous is JobState.RUNNING and self._jobs.cap(change.kind) is not None
 
     def _longest(self) -> float:
         hears = self._ear is not None and time.monotonic() >= self._deaf_until
