@@ -11,7 +11,7 @@ from jobq.log import get_logger
 from jobq.model.lease import Claim
 from jobq.model.outcome import Failed
 from jobq.runtime.exchange import Exchange
-from jobq.runtime.hand import Ended, Hand, next_size
+from jobq.runtime.hand import Hand, next_size
 from jobq.runtime.heartbeat import Heartbeat
 from jobq.runtime.held import Held
 from jobq.runtime.overseer import Overseer
@@ -68,7 +68,6 @@ class Worker:
         self._seat: Seat = pool.seat(self._name)
         self._pid = os.getpid()
         self._size = 1
-        self._owed: list[Ended] = []
         self._hand: Hand | None = None
         self._given_up = False
         self.thread = threading.Thread(target=self._loop, name=name, daemon=True)
@@ -122,16 +121,14 @@ class Worker:
                 self._bench.heartbeat.poke()
             self.pool.nap(self._seat, FIRST_PAUSE)
             return True
-        hand = self._trade()
-        if hand is None:
-            hand = self.pool.rest(self._seat)
+        seats = self.pool.reserve(self._seat)
+        hand = self._trade(seats) if seats else self.pool.rest(self._seat)
         return hand is None or self._play(hand)
 
-    def _trade(self) -> Hand | None:
+    def _trade(self, seats: Sequence[Seat]) -> Hand | None:
         """Settle and claim, for the idle threads of the pool too; return the own hand, if there is one."""
-        bench, ended = self._bench, self._owed
-        seats = self.pool.reserve(self._seat)
-        hands: Sequence[Hand | None] = [None] * len(seats)
+        bench = self._bench
+        ended = [one for seat in seats for one in seat.owed]
         claims: list[Claim] = []
         try:
             claimed_at = bench.clock.monotonic()
@@ -143,11 +140,13 @@ class Worker:
                 hand=self._size,
                 on_permit=self.pool.wake,
             )
-            self._owed = []
+            for seat in seats:
+                seat.owed = []
             hands = self._deal(seats, claims, claimed_at)
-        finally:
-            if len(seats) > 1:
-                self.pool.share(list(zip(seats, hands, strict=True))[1:])
+        except BaseException:
+            self.pool.fail(seats)
+            raise
+        self.pool.share(seats, hands)
         self._hand = hands[0]
         bench.exchange.note(ended, settled)
         return self._hand
@@ -187,7 +186,7 @@ class Worker:
                 return False
             hand.finish(job, ended)
             ran.append(ended.ran or 0.0)
-        self._owed += bench.exchange.take_back(hand)
+        self._seat.owed += bench.exchange.take_back(hand)
         self._hand = None
         if shared:
             bench.overseer.forget(hand)
@@ -195,9 +194,9 @@ class Worker:
         return True
 
     def _settle(self) -> None:
-        ended = self._owed
+        ended = self._seat.owed
         settled = self._bench.exchange.settle(ended)
-        self._owed = self._owed[len(settled) :]
+        self._seat.owed = ended[len(settled) :]
         self._bench.exchange.deliver()
 
     def _pause_after(self, error: JobqError) -> None:
@@ -212,15 +211,15 @@ class Worker:
         hand, self._hand = self._hand, None
         if hand is not None:
             self._bench.overseer.forget(hand)
-            self._owed += self._bench.exchange.take_back(hand)
-            self._owed += hand.abandon(Failed(error="the worker thread crashed"))
-        owed, self._owed = self._owed, []
+            self._seat.owed += self._bench.exchange.take_back(hand)
+            self._seat.owed += hand.abandon(Failed(error="the worker thread crashed"))
+        owed, self._seat.owed = self._seat.owed, []
         for ended in owed:
             try:
                 self._bench.exchange.settle([ended])
             except StoreError:
-                self._owed.append(ended)
+                self._seat.owed.append(ended)
             except Exception as error:
-                self._bench.held.drop([(ended.claim.id, ended.claim.token)])
+                self._bench.held.drop((ended.claim.id, ended.claim.token))
                 logger.error("jobq.job.abandoned", job_id=ended.claim.id, error=type(error).__name__)
         self._bench.exchange.deliver()

@@ -12,10 +12,11 @@ PATIENCE = 10.0
 
 
 class Resting:
-    """A thread that rests in a pool once."""
+    """A thread that rests in a pool once, for which a claim was made in vain or, where it is ``due``, none was made."""
 
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: Pool, *, due: bool = False) -> None:
         self.seat = pool.seat("w")
+        self.seat.due = due
         self.got: list[Hand | None] = []
         self._pool = pool
         self._thread = threading.Thread(target=self._rest, daemon=True)
@@ -34,8 +35,14 @@ class Resting:
 def pool() -> Pool:
     """A pool whose last claim found nothing."""
     found = Pool("default", on_idle=lambda: None)
-    found.reserve(found.seat("first"))
+    look(found, found.seat("first"))
     return found
+
+
+def look(pool: Pool, seat: Seat) -> None:
+    """Let a thread claim in vain, for itself and for whoever is idle."""
+    seats = pool.reserve(seat)
+    pool.share(seats, [None] * len(seats))
 
 
 def idle(pool: Pool, count: int) -> list[Resting]:
@@ -65,8 +72,9 @@ def test_one_wake_wakes_one_thread(pool: Pool) -> None:
 def test_a_wake_that_nobody_heard_is_not_lost(pool: Pool) -> None:
     """What is said while a thread claims keeps it from resting."""
     seat = pool.seat("busy")
-    pool.reserve(seat)
+    seats = pool.reserve(seat)
     pool.wake()
+    pool.share(seats, [None])
 
     assert pool.rest(seat) is None
     assert not pool.idle
@@ -80,7 +88,7 @@ def test_a_claim_is_made_for_all_that_are_idle(pool: Pool) -> None:
     assert seats[0] is own
     assert {*seats[1:]} == {one.seat for one in resting}
     brought = hand()
-    pool.share([(seats[1], brought), (seats[2], None)])
+    pool.share(seats, [None, brought, None])
     lucky = next(one for one in resting if one.seat is seats[1])
 
     assert lucky.ended()
@@ -89,16 +97,72 @@ def test_a_claim_is_made_for_all_that_are_idle(pool: Pool) -> None:
     pool.close()
 
 
-def test_two_claims_never_reserve_one_thread(pool: Pool) -> None:
-    """A thread that is being claimed for is not there for another claim, nor for a wake."""
+def test_one_thread_at_a_time_claims(pool: Pool) -> None:
+    """A thread that is being claimed for is not there for a wake, nor is it the turn of another before the end."""
     resting = idle(pool, 1)
-    first: tuple[Seat, ...] = pool.reserve(pool.seat("a"))
-    second = pool.reserve(pool.seat("b"))
+    first, other = pool.reserve(pool.seat("a")), pool.seat("b")
+    assert pool.reserve(other) == ()
     pool.wake()
 
-    assert (len(first), len(second)) == (2, 1)
+    assert len(first) == 2
     assert not resting[0].ended(0.1)
-    pool.share([(first[1], None)])
+    pool.share(first, [None, None])
+    assert resting[0].ended()
+    assert pool.reserve(other) == (other,)
+
+
+def test_who_comes_while_another_claims_is_called_after_it(pool: Pool) -> None:
+    """What it ran has to be settled, whether or not there may be more work."""
+    claim = pool.reserve(pool.seat("a"))
+    came = Resting(pool, due=True)
+    assert not came.ended(0.1)
+    pool.share(claim, [None])
+
+    assert came.ended()
+    assert came.got == [None]
+    assert pool.reserve(came.seat) == (came.seat,)
+
+
+def test_who_got_jobs_with_others_waits_a_moment_for_them(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last one that comes back claims for all of them."""
+    monkeypatch.setattr("jobq.runtime.pool.TOGETHER", PATIENCE)
+    (other,) = idle(pool, 1)
+    own = pool.seat("own")
+    pool.share(pool.reserve(own), [hand(), hand()])
+    assert other.ended()
+    assert pool.reserve(other.seat) == ()
+    thread = threading.Thread(target=pool.rest, args=(other.seat,), daemon=True)
+    thread.start()
+    while not pool.idle:
+        pass
+
+    assert pool.reserve(own) == (own, other.seat)
+    pool.close()
+    pool.share((own, other.seat), [None, None])
+    thread.join(PATIENCE)
+
+
+def test_nobody_waits_long_for_others(pool: Pool) -> None:
+    """A thread whose jobs take longer holds up nobody."""
+    (other,) = idle(pool, 1)
+    own = pool.seat("own")
+    pool.share(pool.reserve(own), [hand(), hand()])
+    pool.reserve(own)
+
+    assert pool.rest(own) is None
+    assert pool.reserve(own) == (own,)
+    assert other.ended()
+
+
+def test_a_claim_that_fails_is_made_again(pool: Pool) -> None:
+    """Its thread is due, and those that it reserved are free for another one."""
+    resting = idle(pool, 1)
+    own = pool.seat("own")
+    pool.fail(pool.reserve(own))
+
+    assert pool.reserve(own) == (own, resting[0].seat)
+    pool.close()
+    pool.fail((own, resting[0].seat))
     assert resting[0].ended()
 
 
@@ -109,7 +173,7 @@ def test_closing_waits_for_the_claim_that_is_made_for_a_thread(pool: Pool) -> No
     pool.close()
     assert not resting[0].ended(0.1)
     brought = hand()
-    pool.share([(seats[1], brought)])
+    pool.share(seats, [None, brought])
 
     assert resting[0].ended()
     assert resting[0].got == [brought]
@@ -121,7 +185,7 @@ def test_a_wake_that_is_interrupted_leaves_the_pool_usable(pool: Pool) -> None:
         resting = Resting(pool)
         pool.wake()
         assert resting.ended()
-        pool.reserve(resting.seat)
+        look(pool, resting.seat)
 
 
 def test_closing_ends_naps(pool: Pool) -> None:

@@ -47,7 +47,7 @@ class Watched:
         self.parts.watch.pools = lambda: (self.pool,)
         self.parts.exchange.request(None)
         self.seat = self.pool.seat("w")
-        self.pool.reserve(self.seat)
+        self.pool.share(self.pool.reserve(self.seat), [None])
         self.thread = threading.Thread(target=self.pool.rest, args=(self.seat,))
         self.thread.start()
         while not self.pool.idle:
