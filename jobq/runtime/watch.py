@@ -83,9 +83,11 @@ class Watch(Service):
 
     def on_change(self, change: Change) -> None:
         """Wake a thread for a job of this process that can run now, and look for one that waited for a cap."""
-        if self._frees_a_place(change) and any(pool.idle for pool in self.pools()):
-            # Another pool may have waited for it; that of the run itself claims while it settles.
-            self.poke()
+        if self._frees_a_place(change):
+            # Another pool, or another process, may have waited for it; that of the run itself claims while it settles.
+            self._jobs.doorbell.want()
+            if any(pool.idle for pool in self.pools()):
+                self.poke()
         if change.state is not JobState.QUEUED or change.run_at is None or change.run_at > self.clock.now():
             return
         if self._jobs.handlers.find(change.kind) is not None:
@@ -112,10 +114,12 @@ class Watch(Service):
         if self._ear is not None:
             # Else the rings of others would disturb those who work; they are kept for the first who has nothing to do.
             self._ear.listening = idle
+        # A cancel request comes without a ring.
+        longest = IN_USE if self.take_used() or len(self._held) else _ASLEEP
         if idle:
-            until_due = self._pace if self._next_due is None else (self._next_due - self.clock.now()).total_seconds()
-            return max(0.001, min(self._pace, until_due))
-        return IN_USE if self.take_used() or len(self._held) else _ASLEEP
+            until_due = longest if self._next_due is None else (self._next_due - self.clock.now()).total_seconds()
+            return max(0.001, min(self._pace, longest, until_due))
+        return longest
 
     def after_fork(self) -> None:
         """Forget what the parent saw."""

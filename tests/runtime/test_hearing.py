@@ -12,13 +12,15 @@ import pytest
 import jobq
 from jobq.doorbell import Doorbell
 from jobq.runtime.ear import Ear
+from jobq.runtime.hand import Hand
 from jobq.runtime.watch import HEARING
+from jobq.service import IN_USE
 from tests.runtime.conftest import PATIENCE
 from tests.runtime.test_watch import Watched
 
 Open = Callable[..., jobq.JobQueue]
 
-#: A runner that polls once in four minutes, and says when its threads wait.
+#: A runner that polls once a minute, and says when its threads wait.
 PROGRAM = """
 import sys, time, jobq
 import jobq.runtime.watch
@@ -87,6 +89,19 @@ def test_who_hears_polls_less_often(hearing: tuple[Watched, Ear]) -> None:
         watch.tick()
 
     assert watch.pause() == HEARING > hearing[0].jobs.config.poll
+
+
+def test_who_runs_jobs_looks_for_cancel_requests_all_the_same(hearing: tuple[Watched, Ear]) -> None:
+    """They come without a ring, and are to reach the handler within a second."""
+    jobs, parts = hearing[0].jobs, hearing[0].parts
+    jobs.enqueue("note")
+    claims: list[Any] = []
+    parts.exchange.settle_and_claim((), claims, workers=("w",), queues=None, hand=1)
+    parts.held.add(Hand(claims, claimed_at=jobs.clock.monotonic()))
+    for _ in range(50):
+        parts.watch.tick()
+
+    assert parts.watch.pause() == IN_USE
 
 
 def test_a_job_that_came_without_a_ring_makes_it_poll_as_if_deaf(hearing: tuple[Watched, Ear], open_again: Any) -> None:

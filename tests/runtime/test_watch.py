@@ -1,6 +1,7 @@
 """The watch: what other processes do is noticed soon, and looking costs next to nothing."""
 
 import collections
+import math
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -126,10 +127,11 @@ def test_b61_idle_threads_share_one_watch(open_real: Open, changes: Changes, pol
 
     apsw.connection_hooks.append(hook)
     try:
-        jobs = open_real(poll=0.0125)
+        jobs = open_real(poll=0.05)
         with jobq.Runner(jobs, workers={"default": 8}) as runner:
             changes.wait_for(lambda: None not in runner.health().loops.values())
             watch = runner._parts.watch
+            watch._deaf_until = math.inf
             changes.wait_for(lambda: watch.pause() == 0.05)
             before, ticks = sum(seen.values()), seen["PRAGMA data_version"]
             changes.wait_for(lambda: seen["PRAGMA data_version"] >= ticks + polls)
@@ -187,16 +189,17 @@ def test_a_permit_that_came_free_unused_is_noticed(watched: Watched) -> None:
 
 
 def test_the_end_of_a_capped_run_brings_a_look(watched: Watched, clock: Any) -> None:
-    """Another pool's job may have waited for it, and is looked for at once; ends of other kinds bring none."""
-    jobs, watch, poked = watched.jobs, watched.parts.watch, []
+    """Another pool's job may have waited for it, or that of another process; ends of other kinds bring none."""
+    jobs, watch, poked, rung = watched.jobs, watched.parts.watch, [], []
     jobs.job(name="capped", concurrency=1)(lambda payload: None)
     watch.poke = lambda: poked.append(1)  # type: ignore[method-assign]
+    jobs.doorbell.want = lambda: rung.append(1)  # type: ignore[method-assign]
     jobs.bus.watch(watch.on_change)
     for kind in ("capped", "note"):
         jobs.enqueue(kind, queue="other")
         jobs.complete(jobs.lease(worker="w", kinds=kind)[0])
 
-    assert poked == [1]
+    assert (poked, rung) == ([1], [1])
 
 
 def test_it_sleeps_while_every_thread_is_busy(jobs: jobq.JobQueue) -> None:
