@@ -11,12 +11,12 @@ from contextlib import suppress
 import apsw
 
 from jobq.errors import ArgumentError, ConfigError, ForkedHandle, StoreCorrupt, StoreUnavailable
+from jobq.store.sqlite.patience import wait_at_most
 
 #: The WAL file is cut back to this many bytes when it starts over.
 WAL_LIMIT = 4 * 1024 * 1024
 _CACHED_STATEMENTS = 256
 _CHECKPOINT_PAGES = 1000
-_LONGEST_WAIT = 2_000_000.0
 _TEMPORARY_NAMES = frozenset({"", ":memory:"})
 
 Identity = tuple[int, int]
@@ -104,7 +104,7 @@ def connect(path: str, *, create: bool = False, vfs: str | None = None, busy_tim
     flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0)
     connection = apsw.Connection(path, flags=flags, vfs=vfs, statementcachesize=_CACHED_STATEMENTS)
     try:
-        connection.set_busy_timeout(milliseconds(busy_timeout))
+        wait_at_most(connection, busy_timeout)
         # Without it a statement that a partial index serves is prepared anew each time a value is bound.
         connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         _set(connection, "foreign_keys = ON")
@@ -130,11 +130,6 @@ def set_synced(connection: apsw.Connection, *, synced: bool) -> None:
     """Choose whether the next commits are synced; only valid outside a transaction."""
     # SQLite acts on this pragma while it compiles it, so a cached statement must not be relied on.
     connection.execute("PRAGMA synchronous = FULL" if synced else "PRAGMA synchronous = NORMAL", can_cache=False)
-
-
-def milliseconds(seconds: float) -> int:
-    """Return a busy timeout as SQLite takes it."""
-    return int(min(max(seconds, 0.0), _LONGEST_WAIT) * 1000 + 0.5)
 
 
 def close(connection: apsw.Connection) -> None:

@@ -17,6 +17,7 @@ from jobq.errors import QueueClosed
 from jobq.store.sqlite import connection as connections
 from jobq.store.sqlite.connection import DatabaseFile
 from jobq.store.sqlite.faults import reraise
+from jobq.store.sqlite.patience import wait_at_most
 
 T = TypeVar("T")
 
@@ -93,7 +94,7 @@ class Readers:
             try:
                 connection = self._lend(loan, busy_timeout)
                 self._file.check()
-                connection.set_busy_timeout(connections.milliseconds(busy_timeout))
+                wait_at_most(connection, busy_timeout)
             except apsw.Error as exc:
                 reraise(exc, self._file.path, errno=0 if loan.connection is None else loan.connection.system_errno)
             yield connection
@@ -153,7 +154,7 @@ class Readers:
     def _begin(self, loan: _Loan, busy_timeout: float) -> apsw.Connection:
         connection = self._lend(loan, busy_timeout)
         self._file.check()
-        connection.set_busy_timeout(connections.milliseconds(busy_timeout))
+        wait_at_most(connection, busy_timeout)
         connection.execute("BEGIN")
         return connection
 

@@ -8,6 +8,7 @@ import attrs
 
 from jobq.store.sqlite import connection as connections
 from jobq.store.sqlite import migrate
+from jobq.store.sqlite.patience import wait_at_most
 
 #: How long a checkpoint that resets the WAL may wait for other processes and for readers, in seconds.
 RESET_WITHIN = 0.02
@@ -49,7 +50,7 @@ def reset(connection: apsw.Connection) -> None:
     Does nothing where other processes are at work just then; the next call finds the same.
     """
     try:
-        connection.set_busy_timeout(connections.milliseconds(RESET_WITHIN))
+        wait_at_most(connection, RESET_WITHIN)
         connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
     except (apsw.BusyError, apsw.LockedError):
         return

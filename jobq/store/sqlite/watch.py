@@ -12,6 +12,7 @@ from jobq.errors import QueueClosed
 from jobq.store.sqlite import connection as connections
 from jobq.store.sqlite.connection import DatabaseFile
 from jobq.store.sqlite.faults import reraise
+from jobq.store.sqlite.patience import wait_at_most
 
 #: SQLite's counter has 32 bits; the number of the connection stands above it.
 _COUNTER_BITS = 32
@@ -45,7 +46,7 @@ class Watch:
             if self._connection is None:
                 self._number = next(self._numbers)
                 self._connection = self._open_connection(_OPEN_WITHIN)
-                self._connection.set_busy_timeout(0)
+                wait_at_most(self._connection, 0)
             connection = self._connection
             self._file.check()
             try:

@@ -19,6 +19,7 @@ from jobq.model.events import Change
 from jobq.store.sqlite import connection as connections
 from jobq.store.sqlite.connection import DatabaseFile
 from jobq.store.sqlite.group import MOST_RIDERS, Group
+from jobq.store.sqlite.patience import wait_at_most
 from jobq.store.sqlite.turn import Operation, Overdue, State, Ticket, Turn
 
 _LEADING = State.LEADING
@@ -145,7 +146,7 @@ class Writer:
         if self._connection is None:
             self._synced = None
             self._connection = self._open_connection(busy_timeout)
-        self._connection.set_busy_timeout(connections.milliseconds(busy_timeout))
+        wait_at_most(self._connection, busy_timeout)
         return self._connection
 
     def close(self) -> None:

@@ -94,14 +94,6 @@ def test_sync_level_switches_each_time(connection: apsw.Connection) -> None:
     assert levels == [2, 1, 2, 1]
 
 
-@pytest.mark.parametrize(
-    ("seconds", "expected"), [(5, 5000), (0, 0), (-1, 0), (0.0004, 0), (float("inf"), 2_000_000_000)]
-)
-def test_busy_timeout_in_milliseconds(seconds: float, expected: int) -> None:
-    """Any number of seconds becomes a timeout that SQLite takes."""
-    assert connections.milliseconds(seconds) == expected
-
-
 def test_file_that_is_still_there_passes(path: str, connection: apsw.Connection) -> None:
     """The same device and inode are the same file."""
     file = DatabaseFile(path)
