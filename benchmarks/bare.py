@@ -71,6 +71,16 @@ class Bare:
             held = self._turn(held, batch)
         return total
 
+    def succeeded(self) -> int:
+        """Return how many jobs have succeeded."""
+        found = self.connection.execute("SELECT count(*) FROM jobq_job WHERE state = 'succeeded'").fetchone()
+        return int(found[0])
+
+    def delete_succeeded(self) -> int:
+        """Delete the jobs that have succeeded; return how many."""
+        self.connection.execute("DELETE FROM jobq_job WHERE state = 'succeeded'")
+        return self.connection.changes()
+
     def work(self) -> float:
         """Return the seconds from the first claim to the last end of a job, as the rows tell them."""
         found = self.connection.execute(
