@@ -12,12 +12,10 @@ from typing import TypeVar
 from jobq.errors import ArgumentError, JobNotFound, PayloadError
 from jobq.model.duration import Duration, to_seconds
 from jobq.model.instant import require_aware, shift
-from jobq.model.job import Priority
+from jobq.model.job import HIGHEST, LOWEST, Priority
 from jobq.model.names import is_kind, is_queue
 from jobq.model.payload import encode
 
-#: The bounds of a priority.
-LOWEST, HIGHEST = -1000, 1000
 #: A lease or its default is at least this long, in seconds: a shorter one ends before any worker can renew it.
 SHORTEST_LEASE = 0.1
 #: The largest number of attempts or deferrals, far above what anybody waits for.

@@ -13,7 +13,7 @@ class FailingFiles(apsw.VFS):
     """Raises an error at the Nth call of some sorts, once armed: once, or at each one from then on.
 
     ``default`` makes it the file system of every connection that names none, while it is registered. ``on_step`` is
-    called before each call that counts.
+    called before each call that counts. SQLITE_READONLY is what a disk says that is mounted for reading only.
     """
 
     def __init__(self, *, default: bool = False) -> None:
@@ -46,8 +46,14 @@ class FailingFiles(apsw.VFS):
             raise apsw.exception_for(self._code)
 
     def xOpen(self, name: Any, flags: list[int]) -> Any:  # noqa: N802 - SQLite's name
-        """Open a file that counts, or fail."""
-        self.step(OPEN)
+        """Open a file that counts, or fail; on a read-only disk a database is opened for reading, as SQLite does."""
+        try:
+            self.step(OPEN)
+        except apsw.ReadOnlyError:
+            if not flags[0] & apsw.SQLITE_OPEN_MAIN_DB:
+                raise apsw.exception_for(apsw.SQLITE_CANTOPEN) from None
+            for_reading = flags[0] & ~(apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
+            flags[0] = for_reading | apsw.SQLITE_OPEN_READONLY
         return FailingFile(self, name, flags)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import attrs
 
 from jobq.errors import ArgumentError
-from jobq.model.job import JSON, Actor
+from jobq.model.job import HIGHEST, JSON, LOWEST, Actor
 from jobq.model.names import is_kind, is_queue
 
 #: The most entries of a schedule.
@@ -91,7 +91,7 @@ _FIELDS: Mapping[str, tuple[type, int, int]] = {
     "kind": (str, 1, 200),
     "name": (str, 1, 300),
     "queue": (str, 1, 41),
-    "priority": (int, -1000, 1000),
+    "priority": (int, LOWEST, HIGHEST),
     "max_attempts": (int, 1, 1_000_000_000),
     "dedupe_key": (str, 1, 512),
     "actor": (str, 1, 10),

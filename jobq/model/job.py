@@ -14,6 +14,8 @@ JSON: TypeAlias = Any
 DEFAULT_QUEUE = "default"
 #: The attempts of a job where nobody names a number.
 DEFAULT_ATTEMPTS = 5
+#: The bounds of a priority.
+LOWEST, HIGHEST = -1000, 1000
 
 
 class JobState(StrEnum):

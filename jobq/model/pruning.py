@@ -8,7 +8,7 @@ import attrs
 from jobq.model.job import JobState
 
 #: Where a walk over ended jobs stands; only the store reads it.
-Place = tuple[int, str, str, int]
+Place = tuple[int, bytes, bytes, int]
 
 
 class Prunable(NamedTuple):

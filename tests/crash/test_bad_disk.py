@@ -93,6 +93,63 @@ def test_b44_a_file_that_may_only_be_read_is_refused_and_unchanged(tmp_path: Pat
     assert done.stdout.split("\n")[:3] == ["refused True", "unchanged True", "2"], done.stderr
 
 
+HELD = """
+import sys, apsw
+connection = apsw.Connection(sys.argv[1])
+connection.execute("SELECT count(*) FROM jobq_job").fetchall()
+print("held", flush=True)
+sys.stdin.read()
+"""
+READ_ONLY_FOR_A_WHILE = """
+import encodings.idna, os, subprocess, sys
+import structlog, jobq                                  # while everything can be read
+place, path = os.path.dirname(sys.argv[1]), sys.argv[1]
+
+def as_nobody(*modes):
+    os.seteuid(0) if os.getuid() == 0 else None
+    for mode, name in zip(modes, [place, *(f"{path}{end}" for end in ("", "-wal", "-shm"))]):
+        os.chown(name, 65534, 65534) if os.getuid() == 0 else None
+        os.chmod(name, mode)
+    os.seteuid(65534) if os.getuid() == 0 else None
+
+with jobq.open(path) as jobs:
+    jobs.enqueue("kept")
+    jobs.counts()
+    other = subprocess.Popen([sys.executable, sys.argv[2], path], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    other.stdout.readline()                             # so that the -wal and -shm files stay
+with jobq.open(path) as jobs:
+    as_nobody(0o555, 0o444, 0o444, 0o444)
+    print("read", jobs.counts()["queued"], flush=True)
+    for block in (False, True):
+        try:
+            with jobs.transaction() if block else jobs.read():
+                jobs.enqueue("lost")
+        except jobq.StoreUnavailable as error:
+            print("refused", bool(error.fix), flush=True)
+        print("read", jobs.counts()["queued"], flush=True)
+    as_nobody(0o755, 0o644, 0o644, 0o644)
+    print(jobs.enqueue("again").id, flush=True)
+    other.communicate()
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "seteuid"), reason="the system has no users in this sense")
+def test_b44_what_was_opened_on_a_read_only_disk_is_opened_again(tmp_path: Path) -> None:
+    """Reads go on, writes are refused; the first write works when the disk takes writes again.
+
+    Another process has the file open, so that its -shm file is there: handles that were opened for reading only keep
+    all others of their process from writing.
+    """
+    (tmp_path / "script.py").write_text(READ_ONLY_FOR_A_WHILE)
+    (tmp_path / "held.py").write_text(HELD)
+    with tempfile.TemporaryDirectory() as place:
+        path, script, held = os.path.join(place, "jobs.db"), tmp_path / "script.py", tmp_path / "held.py"
+        command = [sys.executable, str(script), path, str(held)]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
+
+    assert done.stdout.split("\n") == ["read 1", *["refused True", "read 1"] * 2, "2", ""], done.stderr
+
+
 def flip(path: Path, dice: random.Random, flips: int) -> None:
     """Turn some bits of a file over."""
     data = bytearray(path.read_bytes())

@@ -58,6 +58,10 @@ FAULTS = {
     "lock-for-ever": Fault(apsw.SQLITE_BUSY, StoreBusy, (OPEN, LOCK), True),
     "open-for-ever": Fault(apsw.SQLITE_CANTOPEN, StoreUnavailable, (OPEN,), True),
     "full-everywhere": Fault(apsw.SQLITE_FULL, StoreFull, (*ALL, OPEN), True),
+    "read-only-once": Fault(apsw.SQLITE_READONLY, StoreUnavailable, ALL, False),
+    "read-only-for-ever": Fault(apsw.SQLITE_READONLY, StoreUnavailable, ALL, True),
+    "opened-read-only-once": Fault(apsw.SQLITE_READONLY, StoreUnavailable, (OPEN,), False),
+    "read-only-from-the-opening-on": Fault(apsw.SQLITE_READONLY, StoreUnavailable, (*ALL, OPEN), True),
 }
 SHORT = ("full-for-ever", "io-once-from-the-opening-on")
 CASES = [

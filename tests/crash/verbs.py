@@ -37,31 +37,32 @@ class World:
             tx.execute("SELECT 1")
 
 
-def _handlers() -> jobq.Handlers:
-    handlers = jobq.Handlers()
+def handlers() -> jobq.Handlers:
+    """Return handlers that succeed, fail, take in, and end themselves."""
+    made = jobq.Handlers()
 
-    @handlers.job(max_attempts=3)
+    @made.job(max_attempts=3)
     def works(payload: dict, job: jobq.RunningJob) -> dict:
         job.follow_up("lies", {}, delay="1h")
         return {"done": True}
 
-    @handlers.job
+    @made.job
     def fails(payload: dict) -> None:
         raise ValueError("no")
 
-    handlers.job(name="takes-in", intake=True)(lambda payload: None)
+    made.job(name="takes-in", intake=True)(lambda payload: None)
 
-    @handlers.job
+    @made.job
     def carries(payload: dict, job: jobq.RunningJob) -> None:
         with job.transaction() as tx:
             tx.execute("INSERT INTO host VALUES (?)", (job.id,))
 
-    return handlers
+    return made
 
 
 def prepare(path: Path) -> jobq.Lease:
     """Make the file: jobs in the states that the verbs need, a schedule that is due; return the lease of one."""
-    with jobq.open(path, clock=FakeClock(), handlers=_handlers()) as jobs:
+    with jobq.open(path, clock=FakeClock(), handlers=handlers()) as jobs:
         with jobs.transaction() as tx:
             tx.execute("CREATE TABLE host (id INTEGER)")
         jobs.enqueue("lies", {}, dedupe_key="held", delay="1h")
@@ -90,7 +91,7 @@ def open_world(path: Path, lease: jobq.Lease) -> Iterator[World]:
     clock = FakeClock()
     clock.advance("2m")
     config = jobq.Config(lease=60, busy_timeout=0.05)
-    with jobq.open(path, clock=clock, handlers=_handlers(), config=config) as jobs:
+    with jobq.open(path, clock=clock, handlers=handlers(), config=config) as jobs:
         yield World(jobs, lease)
 
 

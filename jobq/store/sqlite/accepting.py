@@ -8,7 +8,7 @@ import apsw
 from jobq.errors import KindNotAccepted
 
 # The primary key.
-QUEUE = "SELECT kinds FROM jobq_queue WHERE name = ?"
+QUEUE = "SELECT CAST(kinds AS BLOB) FROM jobq_queue WHERE name = ?"
 
 
 def accepts(conn: apsw.Connection, queue: str, kind: str) -> bool:
@@ -18,14 +18,14 @@ def accepts(conn: apsw.Connection, queue: str, kind: str) -> bool:
     return accepted is None or kind in accepted
 
 
-def require(kind: str, queue: str, text: str | None) -> None:
+def require(kind: str, queue: str, text: bytes | None) -> None:
     """Raise KindNotAccepted unless the column of the queue's row lets the kind in."""
     accepted = accepted_kinds(text)
     if accepted is not None and kind not in accepted:
         raise KindNotAccepted(kind, queue, accepted=accepted)
 
 
-def accepted_kinds(text: str | None) -> tuple[str, ...] | None:
+def accepted_kinds(text: bytes | str | None) -> tuple[str, ...] | None:
     """Return the value of the column; None where all kinds are accepted, also by a row that was broken by hand."""
     try:
         stored = None if text is None else json.loads(text)

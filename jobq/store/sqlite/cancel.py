@@ -10,7 +10,7 @@ from jobq.model.effects import Decision, Facts, Moment, Verdict
 from jobq.model.events import Change
 from jobq.model.state_machine import Trigger, decide
 from jobq.store.base import Filter
-from jobq.store.sqlite import family, lookup, rows, settle
+from jobq.store.sqlite import family, lookup, rows, settle, texts
 
 # The primary key. The first request stands.
 REQUEST = """
@@ -81,5 +81,4 @@ def retire(conn: apsw.Connection, changes: list[Change], kinds: Sequence[str], *
 
 def requests(conn: apsw.Connection) -> list[tuple[int, str]]:
     """Return id and token of every running job that was asked to cancel."""
-    found: list[Any] = conn.execute(REQUESTED).fetchall()
-    return found
+    return [(job_id, token) for job_id, token in texts.legible(conn.execute(REQUESTED))]

@@ -16,7 +16,7 @@ from jobq.store.sqlite import lanes, rows
 #: What a claim needs of a row; it begins with what the order goes by. Texts travel as bytes: one that somebody wrote in
 #: another encoding must not make the driver raise in the middle of a claim. A large payload stays where it is.
 COLUMNS = (
-    "jobq_job.id, priority, run_at, CAST(payload AS BLOB), parent_id, actor, CAST(tenant_id AS BLOB), "
+    "jobq_job.id, priority, run_at, CAST(payload AS BLOB), parent_id, CAST(actor AS BLOB), CAST(tenant_id AS BLOB), "
     "CAST(subject AS BLOB), CAST(meta AS BLOB), CAST(schedule AS BLOB), slot, catch_up, " + rows.FACT_COLUMNS
 )
 

@@ -9,16 +9,16 @@ import apsw
 from jobq.model.circumstances import MOST_NAMED, Circumstances, Pause
 from jobq.model.job import JobInfo, JobState
 from jobq.model.lease import ClaimRequest
-from jobq.store.sqlite import lanes, lookup, rows
+from jobq.store.sqlite import lanes, lookup, rows, texts
 
 # The primary keys of jobq_job, jobq_queue and jobq_kind.
 JOB = f"SELECT {rows.INFO_COLUMNS} FROM jobq_job WHERE id = ?"
-QUEUE = "SELECT paused_at, paused_by, paused_why FROM jobq_queue WHERE name = ?"
-KIND = "SELECT paused_at, paused_by, paused_why, retired, cap FROM jobq_kind WHERE name = ?"
+QUEUE = "SELECT paused_at, CAST(paused_by AS BLOB), CAST(paused_why AS BLOB) FROM jobq_queue WHERE name = ?"
+KIND = "SELECT paused_at, CAST(paused_by AS BLOB), CAST(paused_why AS BLOB), retired, cap FROM jobq_kind WHERE name = ?"
 # jobq_job_lease: what runs is few.
 RUNNING = "SELECT id FROM jobq_job WHERE state = 'running' AND kind = ?"
 # The primary key of jobq_run, backwards.
-LAST_RUN = "SELECT started_at, error FROM jobq_run WHERE job_id = ? ORDER BY number DESC LIMIT 1"
+LAST_RUN = "SELECT started_at, CAST(error AS BLOB) FROM jobq_run WHERE job_id = ? ORDER BY number DESC LIMIT 1"
 
 # jobq_job_lane, at most so many entries of it: the lanes of a better priority, and what is ahead in those of its own.
 BETTER = lanes.LANES + """
@@ -69,14 +69,17 @@ def _of_queued(conn: apsw.Connection, job: JobInfo, request: ClaimRequest, now: 
     )
 
 
-def _pause(at: int | None, by: str | None, why: str | None) -> Pause | None:
-    return None if at is None else Pause(rows.from_ms(at), by, why)
+def _pause(at: int | None, by: bytes | None, why: bytes | None) -> Pause | None:
+    return None if at is None else Pause(rows.from_ms(at), texts.lenient(by), texts.lenient(why))
 
 
 def _failed_last(conn: apsw.Connection, job: JobInfo) -> bool:
     """Whether the last run failed; a deferral leaves no line of the history, and its reason on the row."""
     found: Any = conn.execute(LAST_RUN, (job.id,)).fetchone()
-    return found is not None and found == (rows.optional_ms(job.started_at), job.last_error)
+    if found is None:
+        return False
+    started_at, error = found
+    return started_at == rows.optional_ms(job.started_at) and texts.lenient(error) == job.last_error
 
 
 def _better(conn: apsw.Connection, job: JobInfo, request: ClaimRequest, now: datetime) -> int:

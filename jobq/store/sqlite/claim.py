@@ -24,7 +24,7 @@ BODY = "SELECT CAST(body AS BLOB) FROM jobq_payload WHERE job_id = ?"
 START = """
 UPDATE jobq_job
 SET state = 'running', attempts = ?, worker = ?, token = ?, lease_until = ?, lease_length = ?, started_at = ?,
-    progress = NULL
+    progress = NULL, finished_at = NULL
 WHERE id = ? AND state = 'queued'
 """
 
@@ -142,7 +142,7 @@ def _claim(
         facts.max_attempts,
         facts.deferrals,
         parent_id,
-        actor,
+        actor.decode(errors="replace"),
         tenant_id,
         subject,
         meta,

@@ -68,7 +68,7 @@ class Engine:
         self._quiet_within = quiet_within
         self._file = DatabaseFile(self.path)
         self._opening = Opening(self._file, migrate.packaged() if migrations is None else migrations, vfs=vfs)
-        self._writer = Writer(self._file, self._open, feed)
+        self._writer = Writer(self._file, self._open, feed, self._close_idle)
         self._readers = Readers(self._file, self._open_reader)
         self._aside = Aside(self._file, readers=self._readers, writer=self._writer)
         self._watch = Watch(self._file, self._open_reader)
@@ -235,6 +235,15 @@ class Engine:
             raise QueueClosed
         alone = not (self._writer.is_open or self._readers.is_open or self._watch.is_open)
         return self._opening.open(busy_timeout, alone=alone)
+
+    def _close_idle(self) -> None:
+        """Close what nobody uses just now, after a write that met a read-only file.
+
+        Whether the -shm file may be written is shared by all handles of the process: while one stays that was opened
+        on a disk for reading only, no other could write when the disk no longer is.
+        """
+        self._readers.close_idle()
+        self._watch.close_idle()
 
     def _open_reader(self, busy_timeout: float) -> apsw.Connection:
         return connections.make_reader(self._open(busy_timeout))

@@ -26,7 +26,7 @@ INSERT_PAYLOAD = "INSERT INTO jobq_payload (job_id, body) VALUES (?, ?)"
 
 # jobq_job_dedupe.
 HOLDER = """
-SELECT id, kind FROM jobq_job WHERE dedupe_key = ? AND state IN ('queued', 'running')
+SELECT id, CAST(kind AS BLOB) FROM jobq_job WHERE dedupe_key = ? AND state IN ('queued', 'running')
 """
 
 _QUEUED = JobState.QUEUED
@@ -52,7 +52,8 @@ def enqueue(
 
 def holder(conn: apsw.Connection, dedupe_key: str) -> tuple[int, str] | None:
     """Return id and kind of the queued or running job that holds a key."""
-    return conn.execute(HOLDER, (dedupe_key,)).fetchone()
+    held: Any = conn.execute(HOLDER, (dedupe_key,)).fetchone()
+    return None if held is None else (held[0], str(texts.lenient(held[1])))
 
 
 def _has_key(draft: Draft) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 import apsw
 
 from jobq.model.job import JobState
+from jobq.store.sqlite import texts
 
 # jobq_job_parent for each member, then the primary key.
 UNFINISHED = """
@@ -40,6 +41,5 @@ def with_unfinished(conn: apsw.Connection, ids: Sequence[int]) -> list[int]:
 
 def progress(conn: apsw.Connection, job_id: int) -> dict[JobState, int]:
     """Count the jobs below one by state; every state is a key."""
-    found: list[Any] = conn.execute(PROGRESS, (job_id,)).fetchall()
-    counts = dict(found)
+    counts = dict(texts.legible(conn.execute(PROGRESS, (job_id,))))
     return {state: counts.get(state.value, 0) for state in JobState}

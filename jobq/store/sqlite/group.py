@@ -24,8 +24,8 @@ class Group:
     """One transaction on the writing connection, and who shares it."""
 
     __slots__ = (
-        "committed", "committing", "connection", "failure", "fed", "file", "leader", "on_commit", "riders", "spoiled",
-        "synced",
+        "committed", "committing", "connection", "failure", "fed", "file", "leader", "on_commit", "read_only", "riders",
+        "spoiled", "synced",
     )  # fmt: skip
 
     def __init__(self, connection: apsw.Connection, file: DatabaseFile, leader: Ticket, *, synced: bool) -> None:
@@ -41,8 +41,10 @@ class Group:
         self.failure: Exception | None = None
         #: Called after the commit and still under the lock, so it must do no more than keep something.
         self.on_commit: Callable[[], None] | None = None
-        #: Whether the connection must be closed, because a statement on it would stay unfinished.
+        #: Whether the connection must be closed: a statement on it would stay unfinished, or it cannot write any more.
         self.spoiled = False
+        #: Whether it could only read.
+        self.read_only = False
 
     def run(self, operation: Operation) -> None:
         """Carry out the leader's operation."""
@@ -72,7 +74,13 @@ class Group:
         """Note what ended the transaction and return it as the typed error."""
         self.failure = self._fault(error)
         self.spoiled = self.failure is error and isinstance(error, apsw.BusyError)
+        self.note(error)
         return self.failure
+
+    def note(self, error: Exception) -> None:
+        """Note what an error says of the connection: one that was opened for reading only stays so."""
+        if isinstance(error, apsw.ReadOnlyError):
+            self.read_only = self.spoiled = True
 
     def end(self) -> None:
         """Make sure that the transaction is over, however it went. Idempotent."""

@@ -57,6 +57,7 @@ class Hosted(Owned):
 
     def __init__(self, group: Group, file: DatabaseFile) -> None:
         super().__init__(file)
+        self._group = group
         self._connection = group.connection
         self._changes = group.leader.changes
         #: Whether an interrupt struck where it cannot be told any more what has been done.
@@ -132,6 +133,7 @@ class Hosted(Owned):
         try:
             yield
         except apsw.Error as exc:
+            self._group.note(exc)
             reraise(exc, self._file.path, errno=self._connection.system_errno)
 
     def check(self) -> None:

@@ -10,14 +10,15 @@ import apsw
 from jobq.model.job import Actor
 from jobq.model.label import Label, LabelLayer
 from jobq.model.names import is_queue
-from jobq.store.sqlite import accepting, changelog
+from jobq.store.sqlite import accepting, changelog, lookup, rows, texts
 
-# The primary key of jobq_label, or the first columns of it. Of two layers the human one comes first.
+# The primary key of jobq_label, or the first columns of it. Of two layers the human one comes first. A value that
+# somebody wrote in another encoding is shown, and can be replaced and cleared; it routes nothing.
 ROUTE = """
-SELECT value FROM jobq_label WHERE subject = ? AND name = 'queue' ORDER BY layer = 'human' DESC LIMIT 1
+SELECT CAST(value AS BLOB) FROM jobq_label WHERE subject = ? AND name = 'queue' ORDER BY layer = 'human' DESC LIMIT 1
 """
-GET = "SELECT name, layer, value FROM jobq_label WHERE subject = ? ORDER BY name, layer"
-ONE = "SELECT value FROM jobq_label WHERE subject = ? AND name = ? AND layer = ?"
+GET = "SELECT name, layer, CAST(value AS BLOB) FROM jobq_label WHERE subject = ? ORDER BY name, layer"
+ONE = "SELECT CAST(value AS BLOB) FROM jobq_label WHERE subject = ? AND name = ? AND layer = ?"
 PUT = """
 INSERT INTO jobq_label (subject, name, layer, value) VALUES (?, ?, ?, ?)
 ON CONFLICT (subject, name, layer) DO UPDATE SET value = excluded.value
@@ -34,27 +35,27 @@ def route(conn: apsw.Connection, subject: str, kind: str) -> str | None:
     kind's own queue is the place.
     """
     found: Any = conn.execute(ROUTE, (subject,)).fetchone()
-    if found is None or not is_queue(found[0]):
+    queue = None if found is None else texts.lenient(found[0])
+    if queue is None or not is_queue(queue):
         return None
-    queue: str = found[0]
     return queue if accepting.accepts(conn, queue, kind) else None
 
 
 def labels(conn: apsw.Connection, subject: str) -> list[Label]:
-    """Return all labels of a subject, by name."""
-    found: list[Any] = conn.execute(GET, (subject,)).fetchall()
-    return [Label(name, LabelLayer(layer), value) for name, layer, value in found]
+    """Return all labels of a subject, by name; one that was broken by hand is left out."""
+    return list(lookup.readable(conn.execute(GET, (subject,)), rows.label))
 
 
 def put(
     conn: apsw.Connection, subject: str, name: str, value: str, *, layer: LabelLayer, actor: Actor, now: datetime
 ) -> bool:
     """Set a label; return False when it was so already."""
-    old: Any = conn.execute(ONE, (subject, name, layer.value)).fetchone()
-    if old is not None and old[0] == value:
+    found: Any = conn.execute(ONE, (subject, name, layer.value)).fetchone()
+    old = None if found is None else texts.lenient(found[0])
+    if old == value:
         return False
     conn.execute(PUT, (subject, name, layer.value, value))
-    before = {} if old is None else {f"{layer}:{name}": old[0]}
+    before = {} if old is None else {f"{layer}:{name}": old}
     after = {f"{layer}:{name}": value}
     changelog.write(conn, "labelled", actor=actor, subject=subject, before=before, after=after, now=now)
     return True

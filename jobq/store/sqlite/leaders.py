@@ -5,10 +5,10 @@ from typing import Any
 
 import apsw
 
-from jobq.store.sqlite import rows
+from jobq.store.sqlite import rows, texts
 
 # The primary key.
-LEADER = "SELECT holder, until, length FROM jobq_leader WHERE name = ?"
+LEADER = "SELECT CAST(holder AS BLOB), until, length FROM jobq_leader WHERE name = ?"
 LEAD = """
 INSERT INTO jobq_leader (name, holder, until, length) VALUES (?, ?, ?, ?)
 ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, until = excluded.until, length = excluded.length
@@ -26,7 +26,7 @@ def look(conn: apsw.Connection, name: str, holder: str, *, now: datetime) -> boo
         return None
     other, until, length = found
     left = until - rows.to_ms(now)
-    if other == holder:
+    if texts.lenient(other) == holder:
         return True if length / 2 < left <= length else None
     return False if 0 < left <= length else None
 
@@ -35,7 +35,7 @@ def lead(conn: apsw.Connection, name: str, holder: str, *, length: float, now: d
     """Take or renew the lead unless somebody else has it; one that ends later than its length from now has ended."""
     found: Any = conn.execute(LEADER, (name,)).fetchone()
     now_ms, length_ms = rows.to_ms(now), rows.span_ms(length)
-    if found is not None and found[0] != holder and 0 < found[1] - now_ms <= found[2]:
+    if found is not None and texts.lenient(found[0]) != holder and 0 < found[1] - now_ms <= found[2]:
         return False
     conn.execute(LEAD, (name, holder, now_ms + length_ms, length_ms))
     return True

@@ -71,7 +71,7 @@ def get(conn: apsw.Connection, ids: Sequence[int]) -> dict[int, Job]:
 
 def states(conn: apsw.Connection, ids: Sequence[int]) -> dict[int, JobState]:
     """Return the states of the jobs with these ids."""
-    found: list[Any] = conn.execute(STATES, (json.dumps(list(ids)),)).fetchall()
+    found = texts.legible(conn.execute(STATES, (json.dumps(list(ids)),)))
     known = {state.value for state in JobState}
     return {job_id: JobState(state) for job_id, state in found if state in known}
 
@@ -147,5 +147,5 @@ def readable(cursor: apsw.Cursor, build: Callable[[Sequence[Any]], T]) -> Iterat
     for row in texts.legible(cursor):
         try:
             yield build(row)
-        except (rows.BadRow, ValueError, TypeError) as error:
+        except (ValueError, TypeError, RecursionError) as error:
             log.warning("jobq.row.skipped", id=row[0], error=type(error).__name__)

@@ -7,7 +7,7 @@ import apsw
 
 from jobq.errors import QueueNotFound, UnknownKind
 from jobq.model.nearest import suggestion
-from jobq.store.sqlite import queues, rows
+from jobq.store.sqlite import queues, rows, texts
 
 # The primary keys of jobq_queue and jobq_kind.
 PAUSE_QUEUE = """
@@ -58,7 +58,7 @@ def require_queue(conn: apsw.Connection, queue: str) -> None:
 
 def _require_kind(conn: apsw.Connection, kind: str) -> None:
     if conn.execute(KIND_EXISTS, (kind,)).fetchone() is None:
-        known: list[Any] = conn.execute(KINDS).fetchall()
+        known = texts.legible(conn.execute(KINDS))
         raise UnknownKind(kind, fix=suggestion(kind, (name for (name,) in known)))
 
 

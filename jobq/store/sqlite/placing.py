@@ -5,17 +5,20 @@ from typing import Any, NamedTuple
 import apsw
 
 from jobq.errors import RetiredKind
-from jobq.model.job import DEFAULT_ATTEMPTS, DEFAULT_QUEUE, Priority
-from jobq.store.sqlite import accepting
+from jobq.model.job import DEFAULT_ATTEMPTS, DEFAULT_QUEUE, HIGHEST, LOWEST, Priority
+from jobq.model.names import is_queue
+from jobq.store.sqlite import accepting, texts
 
-# Primary keys of jobq_kind and jobq_queue, in one statement: each costs more to begin than to carry out.
+# Primary keys of jobq_kind and jobq_queue, in one statement: each costs more to begin than to carry out. Texts travel
+# as bytes: one that somebody wrote in another encoding must not make the driver raise in the middle of a batch.
 LOOK = """
-SELECT kind.retired, kind.queue, kind.priority, kind.max_attempts, kind.max_deferrals, queue.name, queue.kinds
+SELECT kind.retired, CAST(kind.queue AS BLOB), kind.priority, kind.max_attempts, kind.max_deferrals, queue.name,
+       CAST(queue.kinds AS BLOB)
 FROM jobq_kind AS kind LEFT JOIN jobq_queue AS queue ON queue.name = coalesce(?, kind.queue, 'default')
 WHERE kind.name = ?
 """
 # The primary key.
-QUEUE = "SELECT name, kinds FROM jobq_queue WHERE name = ?"
+QUEUE = "SELECT name, CAST(kinds AS BLOB) FROM jobq_queue WHERE name = ?"
 ADD_KIND = "INSERT OR IGNORE INTO jobq_kind (name) VALUES (?)"
 ADD_QUEUE = "INSERT OR IGNORE INTO jobq_queue (name) VALUES (?)"
 
@@ -47,11 +50,17 @@ def look(conn: apsw.Connection, kind: str, queue: str | None) -> Place:
     retired, own_queue, priority, max_attempts, max_deferrals, found, accepted = row
     if retired:
         raise RetiredKind(kind)
-    queue = queue or own_queue or DEFAULT_QUEUE
+    queue = queue or _own(own_queue)
     if accepted is not None:
         accepting.require(kind, queue, accepted)
-    priority = _INGEST if priority is None else priority
+    priority = priority if priority is not None and LOWEST <= priority <= HIGHEST else _INGEST
     return Place(queue, priority, max_attempts or DEFAULT_ATTEMPTS, max_deferrals, known, found is not None)
+
+
+def _own(queue: bytes | None) -> str:
+    """Return the queue of a kind's row; one that names none, or whose name was broken by hand, has the default one."""
+    name = texts.lenient(queue)
+    return name if name is not None and is_queue(name) else DEFAULT_QUEUE
 
 
 def introduce(conn: apsw.Connection, kind: str, queue: str | None) -> Place:

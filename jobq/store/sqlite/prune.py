@@ -16,20 +16,22 @@ PAGE = 1_000
 #: What one transaction removes at most: a row or a child that forgets its parent is 1, and so are 8 KiB of text.
 MOST_WEIGHT = 200
 #: Before the first job of a state.
-_START: Place = (-(2**63), "", "", 0)
+_START: Place = (-(2**63), b"", b"", 0)
 #: A file is cut back while more than this share of it is free, and more than that many pages.
 _FREE_SHARE, _FREE_PAGES = 0.02, 256
 #: INCREMENTAL, https://sqlite.org/pragma.html#pragma_auto_vacuum
 _INCREMENTAL = 2
 
 # jobq_job_ended alone, then jobq_job_parent, jobq_payload and jobq_result by key. octet_length() does not load a text.
+# Names travel as bytes: one that somebody wrote in another encoding must not make the driver raise.
 PRUNABLE = """
-SELECT id, finished_at, queue, kind,
+SELECT id, finished_at, CAST(queue AS BLOB), CAST(kind AS BLOB),
     (SELECT count(*) FROM (SELECT 1 FROM jobq_job AS child WHERE child.parent_id = job.id LIMIT 501)),
     coalesce((SELECT octet_length(body) FROM jobq_payload WHERE job_id = job.id), 0)
         + coalesce((SELECT octet_length(body) FROM jobq_result WHERE job_id = job.id), 0)
 FROM jobq_job AS job
-WHERE state = ? AND finished_at IS NOT NULL AND finished_at <= ? AND (finished_at, queue, kind, id) > (?, ?, ?, ?)
+WHERE state = ? AND finished_at IS NOT NULL AND finished_at <= ?
+  AND (finished_at, queue, kind, id) > (?, CAST(? AS TEXT), CAST(? AS TEXT), ?)
 ORDER BY finished_at, queue, kind, id LIMIT ?
 """
 # jobq_job_parent; only of jobs that have children.

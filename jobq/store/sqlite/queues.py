@@ -126,10 +126,8 @@ def kinds(conn: apsw.Connection, wanted: Sequence[str] | None) -> list[KindInfo]
 
 def declared(conn: apsw.Connection, kind: str) -> KindRow | None:
     """Return what a kind's registration said, if there was one."""
-    row: Any = conn.execute(DECLARED, (kind,)).fetchone()
-    if row is None:
-        return None
-    return KindRow(*row)._replace(retry=_policy(row[6]), intake=bool(row[7]))
+    found = texts.legible(conn.execute(DECLARED, (kind,)))
+    return KindRow(*found[0])._replace(retry=_policy(found[0][6]), intake=bool(found[0][7])) if found else None
 
 
 def _policy(text: str | None) -> dict[str, Any]:

@@ -135,6 +135,11 @@ class Readers:
         self._paused = False
         return kept
 
+    def close_idle(self) -> None:
+        """Close the idle connections; the next reads open others."""
+        with self._lock:
+            self._close_idle()
+
     def close(self) -> None:
         """Close the idle connections; those in use are closed when their reads end. Later reads raise QueueClosed."""
         with self._lock:

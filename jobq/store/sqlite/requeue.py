@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import apsw
 
@@ -11,14 +11,16 @@ from jobq.model.events import Change
 from jobq.model.job import NOT_FOUND, Actor, Requeued
 from jobq.model.state_machine import Trigger, decide
 from jobq.store.base import Filter
-from jobq.store.sqlite import accepting, changelog, enqueue, lookup, pauses, rows, settle
+from jobq.store.sqlite import accepting, changelog, enqueue, lookup, pauses, rows, settle, texts
 
 # The primary key.
 KEY = "SELECT dedupe_key, heals FROM jobq_job WHERE id = ?"
+# The lease is gone but where somebody gave a row a part of one by hand.
 WRITE = """
 UPDATE jobq_job
 SET state = ?, attempts = ?, deferrals = ?, run_at = ?, queue = ?, heals = ?, result = NULL, progress = NULL,
-    last_error = NULL, failure_reason = NULL, failure_class = NULL, started_at = NULL, finished_at = NULL
+    last_error = NULL, failure_reason = NULL, failure_class = NULL, started_at = NULL, finished_at = NULL,
+    token = NULL, worker = NULL, lease_until = NULL, lease_length = NULL, lease_held = 0, cancel_requested_at = NULL
 WHERE id = ? AND state = ?
 """
 DROP_RESULT = "DELETE FROM jobq_result WHERE job_id = ?"
@@ -99,8 +101,10 @@ def _look(
         return facts.state.value
     if queue is not None and not accepting.accepts(conn, queue, subject.kind):
         return f"the queue {queue} does not accept the kind {subject.kind}"
-    key: Any = conn.execute(KEY, (job_id,)).fetchall()[0]
-    dedupe_key, heals = key
+    key = texts.legible(conn.execute(KEY, (job_id,)))
+    if not key:
+        return NOT_FOUND
+    dedupe_key, heals = key[0]
     if dedupe_key is not None:
         held = enqueue.holder(conn, dedupe_key)
         holder = taken.get(dedupe_key, job_id if held is None else held[0])

@@ -7,10 +7,11 @@ import apsw
 from jobq.errors import JobNotFound
 from jobq.store.sqlite import rows
 
-# The primary key.
+# The primary key. A priority that was put out of range by hand becomes the nearest one that there is.
 EXISTS = "SELECT 1 FROM jobq_job WHERE id = ?"
 RESCHEDULE = """
-UPDATE jobq_job SET run_at = coalesce(?, run_at), priority = coalesce(?, priority) WHERE id = ? AND state = 'queued'
+UPDATE jobq_job SET run_at = coalesce(?, run_at), priority = max(-1000, min(1000, coalesce(?, priority)))
+WHERE id = ? AND state = 'queued'
 """
 
 # jobq_job_lane, as a whole: clocks are set back rarely. A row that was made, or ran, since the step is on the new time

@@ -14,6 +14,8 @@ from jobq.model.events import LogLine
 from jobq.model.instant import from_ms as from_ms
 from jobq.model.instant import to_ms as to_ms
 from jobq.model.job import JSON, Actor, FailureClass, Job, JobInfo, JobState, LoggedChange, Run
+from jobq.model.label import Label, LabelLayer
+from jobq.model.runner import RunnerRow
 from jobq.store.sqlite import texts
 
 #: A look-up here costs a fifth of ``JobState(text)``.
@@ -60,14 +62,16 @@ def _json(text: str | None) -> JSON:
 
 
 def facts(row: Sequence[Any]) -> Facts:
-    """Read :data:`FACT_COLUMNS`."""
+    """Read :data:`FACT_COLUMNS`; counts below 0 are 0, or a write of them would break a CHECK for all beside it."""
     state, attempts, max_attempts, deferrals, max_deferrals, asked, lease_until, last_error = row
     known = _STATES.get(state)
     if known is None:
         raise BadRow(f"unknown state {state!r}")
     error = None if last_error is None else texts.lenient(last_error)
     until = None if lease_until is None else from_ms(lease_until)
-    return Facts(known, attempts, max_attempts, deferrals, max_deferrals, bool(asked), until, error)
+    return Facts(
+        known, max(0, attempts), max_attempts, max(0, deferrals), max_deferrals, bool(asked), until, error
+    )
 
 
 def _info_fields(row: Sequence[Any]) -> dict[str, Any]:
@@ -206,6 +210,29 @@ def logged_change(row: Sequence[Any]) -> LoggedChange:
         before=_json(row[6]),
         after=_json(row[7]),
     )
+
+
+def runner(row: Sequence[Any]) -> RunnerRow:
+    """Read id, host, pid, queues, kinds, boot_id, monotonic, started_at, beat_at."""
+    queues, kinds = _json(row[3]), _json(row[4])
+    if not isinstance(queues, dict) or not isinstance(kinds, list):
+        raise BadRow(f"runner {row[0]} serves nothing that can be read")
+    return RunnerRow(
+        id=row[0],
+        host=row[1],
+        pid=row[2],
+        queues={queue: int(threads) for queue, threads in queues.items()},
+        kinds=tuple(map(str, kinds)),
+        boot_id=row[5],
+        monotonic=row[6],
+        started_at=from_ms(row[7]),
+        beat_at=from_ms(row[8]),
+    )
+
+
+def label(row: Sequence[Any]) -> Label:
+    """Read name, layer, value, the last as bytes."""
+    return Label(row[0], LabelLayer(row[1]), str(texts.lenient(row[2])))
 
 
 def decision_bindings(decision: Decision, inline_result: str | None) -> tuple[Any, ...]:

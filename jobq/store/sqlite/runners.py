@@ -2,12 +2,11 @@
 
 import json
 from datetime import timedelta
-from typing import Any
 
 import apsw
 
 from jobq.store.base import RunnerRow
-from jobq.store.sqlite import rows
+from jobq.store.sqlite import lookup, rows
 
 # The primary key.
 BEAT = """
@@ -48,19 +47,5 @@ def remove(conn: apsw.Connection, runner_id: str) -> None:
 
 
 def runners(conn: apsw.Connection) -> list[RunnerRow]:
-    """Return all rows, those of dead runners included."""
-    found: list[Any] = conn.execute(RUNNERS).fetchall()
-    return [
-        RunnerRow(
-            id=row[0],
-            host=row[1],
-            pid=row[2],
-            queues=json.loads(row[3]),
-            kinds=tuple(json.loads(row[4])),
-            boot_id=row[5],
-            monotonic=row[6],
-            started_at=rows.from_ms(row[7]),
-            beat_at=rows.from_ms(row[8]),
-        )
-        for row in found
-    ]
+    """Return all rows, those of dead runners included; one that was broken by hand is left out."""
+    return list(lookup.readable(conn.execute(RUNNERS), rows.runner))

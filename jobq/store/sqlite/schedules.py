@@ -10,16 +10,19 @@ import apsw
 from jobq.errors import ArgumentError, ScheduleNotFound
 from jobq.model.cron import Cron
 from jobq.model.entries import Entry, read_entries
+from jobq.model.job import HIGHEST, LOWEST
 from jobq.model.names import is_queue
 from jobq.model.schedule import CatchUp, Timing
 from jobq.model.scheduled import MOST_CATCH_UP, Rule, ScheduleInfo, timing_of
 from jobq.store.sqlite import rows, texts
 
+_CATCH_UPS: dict[str | None, CatchUp] = {each.value: each for each in CatchUp}
+
 #: Texts travel as bytes: one that somebody wrote in another encoding must not make the driver raise in a tick.
 COLUMNS = (
-    "CAST(name AS BLOB), CAST(cron AS BLOB), every, CAST(tz AS BLOB), anchor, catch_up, max_catch_up, jitter, "
-    "CAST(queue AS BLOB), priority, CAST(entries AS BLOB), next_run, last_slot, paused_at, CAST(paused_by AS BLOB), "
-    "CAST(paused_why AS BLOB), CAST(error AS BLOB), CAST(module AS BLOB), created_at"
+    "CAST(name AS BLOB), CAST(cron AS BLOB), every, CAST(tz AS BLOB), anchor, CAST(catch_up AS BLOB), max_catch_up, "
+    "jitter, CAST(queue AS BLOB), priority, CAST(entries AS BLOB), next_run, last_slot, paused_at, "
+    "CAST(paused_by AS BLOB), CAST(paused_why AS BLOB), CAST(error AS BLOB), CAST(module AS BLOB), created_at"
 )
 # The primary key; schedules are few.
 ALL = f"SELECT {COLUMNS} FROM jobq_schedule ORDER BY name"
@@ -99,15 +102,23 @@ def require(conn: apsw.Connection, name: str) -> Any:
 
 
 def info(row: Any) -> tuple[ScheduleInfo, str | None]:
-    """Read :data:`COLUMNS`, and say what is wrong with the entries, which are empty then, or with the queue."""
+    """Read :data:`COLUMNS`, and say what is wrong with the entries, which are empty then, or with another column."""
     try:
         entries, problem = read_entries(texts.strict(row[10])), None
     except ValueError as error:
         entries, problem = (), str(error)
     read = _info(row, entries)
-    if problem is None and read.queue is not None and not is_queue(read.queue):
-        problem = "its queue is no name of a queue"
-    return read, problem
+    return read, problem or _problem(read, texts.lenient(row[5]))
+
+
+def _problem(read: ScheduleInfo, catch_up: str | None) -> str | None:
+    if read.queue is not None and not is_queue(read.queue):
+        return "its queue is no name of a queue"
+    if catch_up != read.catch_up:
+        return "there is no such way to catch up"
+    if read.priority is not None and not LOWEST <= read.priority <= HIGHEST:
+        return "its priority is out of range"
+    return None
 
 
 def _info(row: Any, entries: tuple[Entry, ...]) -> ScheduleInfo:
@@ -117,7 +128,7 @@ def _info(row: Any, entries: tuple[Entry, ...]) -> ScheduleInfo:
         every=None if row[2] is None else row[2] / 1000,
         tz=str(texts.lenient(row[3])),
         anchor=rows.from_ms(row[4]),
-        catch_up=CatchUp(row[5]),
+        catch_up=_CATCH_UPS.get(texts.lenient(row[5]), CatchUp.ONCE),
         max_catch_up=min(row[6], MOST_CATCH_UP),
         jitter=row[7] / 1000,
         queue=texts.lenient(row[8]),

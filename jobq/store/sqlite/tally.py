@@ -2,14 +2,13 @@
 
 from collections import defaultdict
 from datetime import datetime
-from typing import Any
 
 import apsw
 
 from jobq.model.job import JobState
 from jobq.model.lease import ClaimRequest
 from jobq.model.stats import ENDED, LaneTally
-from jobq.store.sqlite import lanes, rows
+from jobq.store.sqlite import lanes, rows, texts
 
 # jobq_job_lane, one seek for each pair. A count of its own for each: grouping would sort the rows.
 QUEUED = """
@@ -64,7 +63,6 @@ def tally(conn: apsw.Connection, *, now: datetime) -> list[LaneTally]:
 
 
 def _count(counts: _Counts, cursor: apsw.Cursor) -> None:
-    found: list[Any] = cursor.fetchall()
-    for queue, kind, state, number in found:
+    for queue, kind, state, number in texts.legible(cursor):
         if number:
             counts[queue, kind][JobState(state)] = number

@@ -55,6 +55,11 @@ class Watch:
                 reraise(exc, self._file.path, errno=connection.system_errno)
             return self._number << _COUNTER_BITS | int(rows[0][0])
 
+    def close_idle(self) -> None:
+        """Close the connection; the next look opens another."""
+        with self._lock:
+            self._close_connection()
+
     def close(self) -> None:
         """Close the connection for good."""
         with self._lock:

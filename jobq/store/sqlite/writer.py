@@ -36,10 +36,14 @@ class Writer:
         file: DatabaseFile,
         open_connection: Callable[[float], apsw.Connection],
         feed: Callable[[list[Change]], None],
+        close_others: Callable[[], None],
     ) -> None:
         self._file = file
         self._open_connection = open_connection
         self._feed = feed
+        self._close_others = close_others
+        #: Whether the last connection could only read.
+        self._read_only = False
         self._turn = Turn()
         self._connection: apsw.Connection | None = None
         #: Whether commits of the connection are synced; None when that is not known.
@@ -145,6 +149,8 @@ class Writer:
         """Return the writing connection, opened where it was not; only for the holder of the turn."""
         if self._connection is None:
             self._synced = None
+            if self._read_only:
+                self._close_others()
             self._connection = self._open_connection(busy_timeout)
         wait_at_most(self._connection, busy_timeout)
         return self._connection
@@ -178,8 +184,7 @@ class Writer:
         try:
             return turn.enter(ticket)
         except Overdue:
-            on_blocked = self._on_blocked
-            if on_blocked is not None:
+            if (on_blocked := self._on_blocked) is not None:
                 on_blocked()
             detail = "another thread of this process held the writer"
             raise StoreBusy(self._file.path, detail, code=apsw.SQLITE_BUSY) from None
@@ -234,8 +239,7 @@ class Writer:
         group.end()
         try:
             if group.committed and not group.fed:
-                changes = group.changes()
-                if changes:
+                if changes := group.changes():
                     self._feed(changes)
                 if group.on_commit is not None:
                     group.on_commit()
@@ -243,4 +247,5 @@ class Writer:
         finally:
             group.answer(turn)
         if group.spoiled:
+            self._read_only = group.read_only
             self.close()

@@ -31,7 +31,7 @@ class Bench:
             connection.trace_v2(apsw.SQLITE_TRACE_STMT, lambda event: self.statements.append(event["sql"]))
             return connection
 
-        self.writer = Writer(file, open_connection, self.fed.append)
+        self.writer = Writer(file, open_connection, self.fed.append, lambda: None)
 
     def write(self, operation: Operation, *, sync: bool = False, busy_timeout: float = 20) -> Any:
         """Write."""
