@@ -90,7 +90,7 @@ def fresh(template: tuple[Path, jobq.Lease], tmp_path: Path) -> Fresh:
     """Opens a copy of the template, under the same name as the last one."""
 
     def copy() -> AbstractContextManager[World]:
-        for old in tmp_path.glob("jobs.db*"):
+        for old in tmp_path.glob("jobs.*"):
             old.unlink()
         shutil.copy(template[0], tmp_path / "jobs.db")
         return open_world(tmp_path / "jobs.db", template[1])
@@ -139,6 +139,15 @@ def check_no_lock(path: Path, base: str) -> None:
     assert not any(connection.in_transaction for connection in apsw.connections())
 
 
+def check_copy(copy: Path, rows: object, base: str, *, complete: bool) -> None:
+    """A backup is there as a whole, or not at all, and nothing lies beside it."""
+    assert not list(copy.parent.glob(".*.partial*"))
+    if copy.exists():
+        assert complete
+        assert dump(copy, base) == rows
+        copy.unlink()
+
+
 @pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.parametrize("fault", CASES)
 def test_b44_a_fault_at_each_call_of_the_file_system(
@@ -160,6 +169,7 @@ def test_b44_a_fault_at_each_call_of_the_file_system(
             if error is not None and found == states[0]:
                 assert len(world.events) == told, "an event was told of what was not committed"
             check_no_lock(world.path, failing.base)
+            check_copy(world.path.with_suffix(".copy"), found, failing.base, complete=error is None)
             try:
                 VERBS[verb](world)
             except StoreError:

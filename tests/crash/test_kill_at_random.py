@@ -3,6 +3,7 @@
 import collections
 import json
 import random
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 
 import jobq
-from tests.crash.churn import CAP, RUNNING, handlers
+from tests.crash.churn import CAP, RUNNING, handlers, host_of, outbox_of
 from tests.crash.conftest import PATIENCE, ROOT
 from tests.crash.test_kill_in_transaction import is_sound
 
@@ -65,7 +66,7 @@ def told(tmp_path: Path) -> Any:
         found: dict[str, set[Any]] = collections.defaultdict(set)
         for line in (tmp_path / "jobs.db.told").read_text().splitlines():
             word, value = json.loads(line)
-            found[word].add(value)
+            found[word].add(tuple(value) if isinstance(value, list) else value)
         return found
 
     return read
@@ -89,6 +90,7 @@ def check_now(jobs: jobq.JobQueue) -> None:
     assert running <= CAP
     assert len(keys) == len(set(keys))
     assert not bare
+    assert not [found.detail for found in jobs.doctor(deep=True) if found.check == "integrity" and not found.ok]
 
 
 def end_everything(jobs: jobq.JobQueue) -> None:
@@ -96,16 +98,33 @@ def end_everything(jobs: jobq.JobQueue) -> None:
     for schedule in jobs.schedules.list():
         jobs.schedules.remove(schedule.name)
     jobs.resume("side")
+    jobs.resume(kind="ails")
     jobs.job(name="outside")(lambda payload: None)
-    pause = threading.Event()
-    with jobq.Runner(jobs, workers={"default": 4, "side": 2}):
+    pause, outbox = threading.Event(), outbox_of(jobs)
+    with jobq.Runner(jobs, workers={"default": 4, "side": 2}, outboxes=[outbox]):
         for _ in range(int(PATIENCE / 0.05)):
             check_now(jobs)
-            counts = jobs.counts()
-            if not counts[jobq.JobState.QUEUED] + counts[jobq.JobState.RUNNING]:
+            staged, counts = outbox.pending().count, jobs.counts()
+            if not staged + counts[jobq.JobState.QUEUED] + counts[jobq.JobState.RUNNING]:
                 return
             pause.wait(0.05)
     raise AssertionError(f"not everything ended: {jobs.counts()}")
+
+
+def check_shop(path: Path, jobs: jobq.JobQueue, staged: set[str]) -> None:
+    """What was staged and committed in the host's database was shipped, once; and a job heals three times at most."""
+    connection = sqlite3.connect(host_of(str(path)))
+    ordered = {name for (name,) in connection.execute("SELECT name FROM orders").fetchall()}
+    assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    connection.close()
+    with jobs.read() as snapshot:
+        shipped = {name for (name,) in snapshot.execute("SELECT name FROM shipped")}
+        made = snapshot.execute("SELECT subject, state FROM jobq_job WHERE kind = 'ship'")
+        ((heals,),) = snapshot.execute("SELECT max(heals) FROM jobq_job WHERE kind = 'ails'")
+    assert staged <= ordered
+    assert shipped == ordered
+    assert sorted(made) == sorted((name, "succeeded") for name in ordered), "a row of the outbox made two jobs"
+    assert heals is None or heals <= 3
 
 
 @pytest.mark.parametrize(
@@ -131,6 +150,7 @@ def test_b14_killed_at_random_nothing_that_was_promised_is_lost(
     rows = {job.id: job for job in jobs.find(limit=None)}
     promised = told()
     assert len(promised["made"]) > 10 * kills, "the storm was none"
+    assert promised.keys() >= {"made", "ordered", "cancelling", "staged", "routed"}, "some verbs were not called"
     assert not promised["over"], "more of a kind ran than its cap allows"
     assert promised["made"] - set(rows) <= promised["cancelling"], "an acknowledged job is gone, and was not cancelled"
     with jobs.read() as snapshot:
@@ -138,6 +158,8 @@ def test_b14_killed_at_random_nothing_that_was_promised_is_lost(
         orders = {name for (name,) in snapshot.execute("SELECT id FROM orders")}
     assert {job.id for job in rows.values() if job.kind == "own" and job.state == "succeeded"} == ended
     assert promised["ordered"] <= orders
+    check_shop(tmp_path / "jobs.db", jobs, promised["staged"])
+    assert {(job_id, rows[job_id].queue) for job_id, _ in promised["routed"] if job_id in rows} <= promised["routed"]
     ordered = [job.subject for job in rows.values() if job.kind == "order"]
     assert len(ordered) == len(set(ordered))
     assert set(ordered) <= orders

@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import apsw
+import attrs
 
 import jobq
 from jobq.model.events import Event
-from jobq.testing import FakeClock
+from jobq.testing import FakeClock, MemoryDatabase
 
 #: Columns whose values differ from run to run.
-_RANDOM = {"token", "worker", "monotonic", "boot_id", "jobq_runner.id"}
+_RANDOM = {"token", "worker", "monotonic", "boot_id", "jobq_runner.id", "jobq_published.uid", "jobq_leader.holder"}
 #: Jobs of the prepared file, by what they are.
 QUEUED, FAILED, LEASED, CANCELLED, PARENT, OTHER = range(1, 7)
 
@@ -28,6 +29,10 @@ class World:
         self.events: list[Event] = []
         jobs.bus.subscribe(Event, self.events.append)
         self.runner = jobq.Runner(jobs)
+        self.leader = jobq.LeaseLeader(jobs)
+        #: A database of the program's own, which never fails, and the outbox in it.
+        self.host = MemoryDatabase()
+        self.outbox = jobq.Outbox(jobs, connect=self.host.connect)
 
     def warm(self) -> None:
         """Have the handles open and the registrations written."""
@@ -135,6 +140,23 @@ def _transaction(world: World) -> None:
         world.jobs.cancel(OTHER)
 
 
+def _stage(world: World) -> None:
+    connection = world.host.connect()
+    with world.outbox.joined(connection):
+        world.jobs.enqueue("lies", {}, delay="1h")
+    connection.commit()
+    connection.close()
+
+
+def _relay(world: World, *, ticks: int) -> None:
+    """Publish a row so often: from the second time on, as after a relay that died before it marked the row."""
+    _stage(world)
+    staged = {number: attrs.evolve(row) for number, row in world.host.rows.items()}
+    for _ in range(ticks):
+        world.outbox.relay.tick()
+        world.host.rows.update({number: attrs.evolve(row) for number, row in staged.items()})
+
+
 def nothing_carried(found: dict[str, list[tuple[Any, ...]]]) -> bool:
     """Whether nothing of a handler's own transaction was committed: its failure is a failed attempt like any other."""
     return not found["host"]
@@ -203,6 +225,17 @@ VERBS: dict[str, Callable[[World], object]] = {
     "children": lambda w: w.jobs.children(PARENT),
     "family_progress": lambda w: w.jobs.family_progress(PARENT),
     "cancel-children": lambda w: w.jobs.cancel(PARENT, children=True),
+    "schedules.look": lambda w: w.jobs.schedules.look(),
+    "runner.scheduler.tick": lambda w: w.runner.scheduler.tick(),
+    "runner.scheduler.next_due": lambda w: w.runner.scheduler.next_due(),
+    "leader.leads": lambda w: w.leader.leads(),
+    "leader.resign": lambda w: (w.leader.leads(), w.leader.resign()),
+    "outbox.joined": _stage,
+    "outbox.relay.tick": lambda w: _relay(w, ticks=1),
+    "outbox.relay.tick-again": lambda w: _relay(w, ticks=2),
+    "outbox.relay.catch_up": lambda w: (_stage(w), w.outbox.relay.catch_up()),
+    "backup": lambda w: w.jobs.backup(w.path.with_suffix(".copy"), force=True),
+    "wait": lambda w: w.jobs.wait(CANCELLED, timeout=0),
     "log_lines": lambda w: w.jobs.log_lines(FAILED),
     "stats": lambda w: w.jobs.stats(),
 }

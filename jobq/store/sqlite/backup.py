@@ -19,7 +19,7 @@ def copy(source: apsw.Connection, path: str, progress: Progress) -> None:
     the backup API does so only where it has to take a new one (https://sqlite.org/c3ref/backup_finish.html). Nobody
     waits for it; the WAL keeps what is written meanwhile. Raises a store error about either file.
     """
-    target = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
+    target = _open(path)
     try:
         # Nobody sees the file before it is complete, and it is synced as a whole.
         target.execute("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF").fetchall()
@@ -31,3 +31,10 @@ def copy(source: apsw.Connection, path: str, progress: Progress) -> None:
         reraise(exc, path, errno=target.system_errno)
     finally:
         target.close()
+
+
+def _open(path: str) -> apsw.Connection:
+    try:
+        return apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
+    except apsw.Error as exc:
+        reraise(exc, path)
