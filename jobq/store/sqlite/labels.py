@@ -10,7 +10,7 @@ import apsw
 from jobq.model.job import Actor
 from jobq.model.label import Label, LabelLayer
 from jobq.model.names import is_queue
-from jobq.store.sqlite import accepting, changelog, lookup, rows, texts
+from jobq.store.sqlite import accepting, changelog, lookup, texts
 
 # The primary key of jobq_label, or the first columns of it. Of two layers the human one comes first. A value that
 # somebody wrote in another encoding is shown, and can be replaced and cleared; it routes nothing.
@@ -43,7 +43,7 @@ def route(conn: apsw.Connection, subject: str, kind: str) -> str | None:
 
 def labels(conn: apsw.Connection, subject: str) -> list[Label]:
     """Return all labels of a subject, by name; one that was broken by hand is left out."""
-    return list(lookup.readable(conn.execute(GET, (subject,)), rows.label))
+    return list(lookup.readable(conn.execute(GET, (subject,)), _label))
 
 
 def put(
@@ -87,3 +87,7 @@ def remove(
         if names:
             conn.execute(CLEAR, (subject, json.dumps(names), layer.value))
     return {f"{label.layer}:{label.name}": label.value for label in held}
+
+
+def _label(row: Sequence[Any]) -> Label:
+    return Label(row[0], LabelLayer(row[1]), str(texts.lenient(row[2])))

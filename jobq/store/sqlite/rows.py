@@ -14,7 +14,6 @@ from jobq.model.events import LogLine
 from jobq.model.instant import from_ms as from_ms
 from jobq.model.instant import to_ms as to_ms
 from jobq.model.job import JSON, Actor, FailureClass, Job, JobInfo, JobState, LoggedChange, Run
-from jobq.model.label import Label, LabelLayer
 from jobq.model.runner import RunnerRow
 from jobq.store.sqlite import texts
 
@@ -69,9 +68,9 @@ def facts(row: Sequence[Any]) -> Facts:
         raise BadRow(f"unknown state {state!r}")
     error = None if last_error is None else texts.lenient(last_error)
     until = None if lease_until is None else from_ms(lease_until)
-    return Facts(
-        known, max(0, attempts), max_attempts, max(0, deferrals), max_deferrals, bool(asked), until, error
-    )
+    if attempts < 0 or deferrals < 0:
+        attempts, deferrals = max(0, attempts), max(0, deferrals)
+    return Facts(known, attempts, max_attempts, deferrals, max_deferrals, bool(asked), until, error)
 
 
 def _info_fields(row: Sequence[Any]) -> dict[str, Any]:
@@ -228,11 +227,6 @@ def runner(row: Sequence[Any]) -> RunnerRow:
         started_at=from_ms(row[7]),
         beat_at=from_ms(row[8]),
     )
-
-
-def label(row: Sequence[Any]) -> Label:
-    """Read name, layer, value, the last as bytes."""
-    return Label(row[0], LabelLayer(row[1]), str(texts.lenient(row[2])))
 
 
 def decision_bindings(decision: Decision, inline_result: str | None) -> tuple[Any, ...]:

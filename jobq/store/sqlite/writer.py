@@ -101,9 +101,8 @@ class Writer:
     ) -> Iterator[Group]:
         """Keep a transaction open for the calling thread while the block runs; nobody rides in it, others wait.
 
-        It is committed at the end of the block, and rolled back when the block ends by an exception, which goes
-        through as it is. ``on_commit`` is called after the commit and still under the lock; ``on_blocked`` by a thread
-        that waited in vain.
+        It is committed at the end of the block, and rolled back when the block raises, which goes through as it is.
+        ``on_commit`` is called after the commit, still under the lock; ``on_blocked`` by a thread that waited in vain.
         """
         turn, ticket = self._turn, Ticket(None, sync=sync, deadline=time.monotonic() + busy_timeout)
         try:
