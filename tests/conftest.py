@@ -2,8 +2,11 @@
 
 import gc
 import logging
+import os
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import apsw
 import pytest
@@ -12,9 +15,25 @@ import jobq
 from jobq.model.events import JobStateChanged
 from jobq.testing import FakeClock
 from tests.postgres import Cluster, NoPostgres
+from tests.ready import ready_file
 
 #: A thread that is about to end is waited for so long, in seconds.
 PATIENCE = 5.0
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let the processes that tests start share what they compile: half of a start is that; no file is left."""
+    if "PYTHONPYCACHEPREFIX" not in os.environ:
+        compiled = tempfile.TemporaryDirectory(prefix="jobq-compiled-")
+        config.add_cleanup(compiled.cleanup)
+        os.environ["PYTHONPYCACHEPREFIX"] = compiled.name
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+
+def pytest_collection_finish() -> None:
+    """Let no collection of garbage look again and again at what pytest has made of five thousand tests."""
+    gc.collect()
+    gc.freeze()
 
 
 class ErrorLog(logging.Handler):
@@ -76,7 +95,10 @@ def clock() -> FakeClock:
 @pytest.fixture
 def jobs(clock: FakeClock) -> Iterator[jobq.JobQueue]:
     """A temporary job queue on the fake clock."""
-    with jobq.open(clock=clock) as queue:
+    with (
+        tempfile.TemporaryDirectory(prefix="jobq-") as place,
+        jobq.open(ready_file(Path(place, "jobq.db")), clock=clock) as queue,
+    ):
         yield queue
 
 
@@ -125,7 +147,6 @@ def postgres_cluster() -> Iterator[Cluster]:
 
 @pytest.fixture
 def postgres_dsn(postgres_cluster: Cluster) -> Iterator[str]:
-    """The URI of an empty PostgreSQL database of the test's own."""
-    database = postgres_cluster.create_database()
-    yield postgres_cluster.dsn(database)
-    postgres_cluster.drop_database(database)
+    """The URI of a PostgreSQL database that the test has for itself and that is empty."""
+    yield postgres_cluster.dsn
+    postgres_cluster.clear()

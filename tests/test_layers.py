@@ -3,6 +3,7 @@
 import ast
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,7 @@ def targets(node: ast.AST) -> Iterator[str]:
         yield from (name if name in MODULES else str(node.module) for name in whole)
 
 
+@cache
 def imports(module: str, *, top_only: bool = False) -> set[str]:
     """Return what a module imports, anywhere in it or at its top only."""
     nodes = MODULES[module].body if top_only else ast.walk(MODULES[module])

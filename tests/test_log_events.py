@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -11,15 +12,23 @@ ROOT = Path(__file__).resolve().parents[1]
 LEVELS = ("debug", "info", "warning", "error")
 
 
+@cache
+def leveled() -> list[tuple[str, ast.Call, ast.Attribute]]:
+    """Return where the package's code calls something that is named like a level, the call, and what is called."""
+    return [
+        (f"{file.name}:{node.lineno}", node, node.func)
+        for file in sorted((ROOT / "jobq").rglob("*.py"))
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in LEVELS
+    ]
+
+
 def calls() -> Iterator[tuple[str, str, ast.expr]]:
     """Yield where, at which level and with which event each line of the package's code logs."""
-    for file in sorted((ROOT / "jobq").rglob("*.py")):
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
-                continue
-            receiver = ast.unparse(node.func.value).rpartition(".")[2]
-            if node.func.attr in LEVELS and receiver in {"logger", "log", "_log", "_logger"} and node.args:
-                yield f"{file.name}:{node.lineno}", node.func.attr, node.args[0]
+    for where, node, called in leveled():
+        receiver = ast.unparse(called.value).rpartition(".")[2]
+        if receiver in {"logger", "log", "_log", "_logger"} and node.args:
+            yield where, called.attr, node.args[0]
 
 
 def listed() -> set[tuple[str, str]]:
@@ -54,7 +63,5 @@ def test_readme_lists_every_event_with_its_level() -> None:
 @pytest.mark.parametrize("secret", ["payload", "result", "token"])
 def test_no_event_carries_a_secret(secret: str) -> None:
     """No line is given a payload, a result or a lease's token."""
-    for file in sorted((ROOT / "jobq").rglob("*.py")):
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in LEVELS:
-                assert secret not in {keyword.arg for keyword in node.keywords}, f"{file.name}:{node.lineno}"
+    for where, node, _ in leveled():
+        assert secret not in {keyword.arg for keyword in node.keywords}, where

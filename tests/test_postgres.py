@@ -1,4 +1,4 @@
-"""The PostgreSQL that tests ask for: each test has a database of its own, and what cannot be had says why."""
+"""The PostgreSQL that tests ask for: each test has the database for itself, and what cannot be had says why."""
 
 from pathlib import Path
 
@@ -21,11 +21,11 @@ def test_each_test_has_an_empty_database(postgres_dsn: str, number: int) -> None
 
 
 def test_connection_left_open_is_told(postgres_cluster: Cluster) -> None:
-    """A database with an open connection is dropped all the same, and the test that left it open fails."""
-    name = postgres_cluster.create_database()
-    with psycopg.connect(postgres_cluster.dsn(name)) as left_open:
+    """A database with an open connection is emptied all the same, and the test that left it open fails."""
+    with psycopg.connect(postgres_cluster.dsn) as left_open:
+        left_open.execute("CREATE TABLE orders (id integer)")
         with pytest.raises(AssertionError, match="still open"):
-            postgres_cluster.drop_database(name)
+            postgres_cluster.clear(patience=0)
 
         with pytest.raises(psycopg.OperationalError):
             left_open.execute("SELECT 1")

@@ -15,25 +15,22 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import docutils.core
 import docutils.nodes
 import pytest
 
 from jobq.cli.parser import build_parser
 from jobq.model.duration import to_seconds
 from jobq.runtime.shutdown import NOTICE
+from tests.readme import parsed
 
 ROOT = Path(__file__).resolve().parents[1]
-TEXT = (ROOT / "README.rst").read_text(encoding="utf-8")
 #: No test waits longer for a server, in seconds.
 PATIENCE = 30.0
 
 
 def block(name: str) -> str:
     """Return the block of the README that has this name."""
-    settings = {"report_level": 5, "syntax_highlight": "none", "warning_stream": False}
-    document = docutils.core.publish_doctree(TEXT, settings_overrides=settings)
-    for one in document.findall(docutils.nodes.literal_block):
+    for one in parsed().findall(docutils.nodes.literal_block):
         if name in one["names"] or name in one["classes"]:
             return str(one.astext())
     raise AssertionError(f"the README has no block {name}")

@@ -13,7 +13,6 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import attrs
-import docutils.core
 import docutils.nodes
 import pytest
 
@@ -26,16 +25,15 @@ from jobq.model.duration import to_seconds
 from jobq.newjob import EnqueueOptions
 from jobq.observe.prometheus import JobqCollector
 from jobq.settings import Setting, settings_of
+from tests.readme import TEXT, parsed
 
 ROOT = Path(__file__).resolve().parents[1]
-TEXT = (ROOT / "README.rst").read_text(encoding="utf-8")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def document() -> docutils.nodes.document:
-    """The parsed README; a warning of docutils is an error."""
-    settings = {"halt_level": 2, "report_level": 2, "syntax_highlight": "none", "warning_stream": False}
-    return docutils.core.publish_doctree(TEXT, settings_overrides=settings)
+    """The parsed README."""
+    return parsed()
 
 
 def _blocks(document: docutils.nodes.document, language: str) -> Iterator[docutils.nodes.literal_block]:

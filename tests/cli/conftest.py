@@ -17,6 +17,7 @@ import pytest
 
 import jobq
 from jobq.cli import main
+from tests.ready import ready_file
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -91,7 +92,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
 @pytest.fixture
 def jobs(tmp_path: Path) -> Iterator[jobq.JobQueue]:
     """A job queue in the file ``jobs.db`` of the test's directory."""
-    with jobq.open(tmp_path / "jobs.db") as opened:
+    with jobq.open(ready_file(tmp_path / "jobs.db")) as opened:
         opened.queues()
         yield opened
 

@@ -7,7 +7,6 @@ import shutil
 import signal
 import subprocess
 import sysconfig
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ import pytest
 import jobq
 from jobq.cli import progress
 from jobq.examples.filenames import sum_line, to_name, to_text
-from tests.cli.conftest import Answer, finish, start
+from tests.cli.conftest import Answer, finish, start, wait_for
 from tests.conftest import ErrorLog
 
 Cli = Callable[..., Answer]
@@ -220,7 +219,7 @@ def test_two_directories_share_a_database(cli: Cli, tree: Path, tmp_path: Path) 
 def test_killed_run_continues_and_repeats_nothing(tmp_path: Path) -> None:
     """kill -9 in the middle, several times: no file that was settled has a second job, and the totals are right."""
     directory = tmp_path / "many"
-    for number in range(3_000):
+    for number in range(1_500):
         folder = directory / str(number % 10)
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"file{number}").write_bytes(os.urandom(64))
@@ -240,21 +239,19 @@ def test_killed_run_continues_and_repeats_nothing(tmp_path: Path) -> None:
 
     with jobq.open(tmp_path / "jobq-demo.db") as jobs:
         hashed = jobs.find(kind="hash_file", limit=None)
-    assert (answer["files"], answer["bytes"], answer["failed"]) == (3_000, 64 * 3_000, 0)
-    assert len(hashed) == len({job.subject for job in hashed}) == 3_000
+    assert (answer["files"], answer["bytes"], answer["failed"]) == (1_500, 64 * 1_500, 0)
+    assert len(hashed) == len({job.subject for job in hashed}) == 1_500
     assert settled.items() <= {job.id: str(job.finished_at) for job in hashed}.items()
-    assert answer["settled_before"] + answer["jobs"] == 3_000
+    assert answer["settled_before"] + answer["jobs"] == 1_500
     assert written(tmp_path / "sums") == sums(directory)
 
 
 def _wait_until_more_is_settled(database: Path, settled: int, process: "subprocess.Popen[str]") -> None:
-    deadline = time.monotonic() + 30
-    while not database.exists():
-        assert time.monotonic() < deadline
-        os.sched_yield()
+    wait_for(database.exists)
     with jobq.open(database) as jobs:
-        while jobs.counts(kind="hash_file")["succeeded"] < settled + 100 and process.poll() is None:
-            assert time.monotonic() < deadline
+        wait_for(
+            lambda: jobs.counts(kind="hash_file")["succeeded"] >= settled + 100 or process.poll() is not None
+        )
 
 
 def test_interrupted_run_says_how_to_go_on(tmp_path: Path) -> None:

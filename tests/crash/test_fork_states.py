@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import apsw
+import attrs
 import pytest
 
 from tests.crash.conftest import ROOT
@@ -16,7 +17,7 @@ import os, sys, threading
 import jobq
 
 # Each state in a process of its own, which was forked before anything was opened.
-for state in sys.argv[2:]:
+for state in sys.argv[3:]:
     path = os.path.join(sys.argv[1], state + ".db")
     pid = os.fork()
     if not pid:
@@ -24,7 +25,7 @@ for state in sys.argv[2:]:
     os.waitpid(pid, 0)
 else:
     sys.exit()
-CHILD, PARENT = 20, 1000
+CHILD, PARENT = 20, int(sys.argv[2])
 config = jobq.Config(durability="relaxed")
 
 
@@ -109,23 +110,34 @@ STATES = (
 )  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def ended(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str], str]:
-    """Where the files of all states are, what was printed for each, and what was complained of."""
+@attrs.frozen
+class Ended:
+    """Where the files of all states are, how many jobs the parent made, what was printed and what complained of."""
+
+    place: Path
+    jobs: int
+    told: dict[str, str]
+    complaints: str
+
+
+@pytest.fixture(
+    scope="module", params=[pytest.param(200, id="short"), pytest.param(1_000, id="long", marks=pytest.mark.storm)]
+)
+def ended(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Ended:
+    """All states were forked in."""
     place = tmp_path_factory.mktemp("states")
-    (place / "program.py").write_text(PROGRAM)
-    command = [sys.executable, "-W", "ignore::DeprecationWarning", str(place / "program.py"), str(place), *STATES]
+    program = place / "program.py"
+    program.write_text(PROGRAM)
+    command = [sys.executable, "-W", "ignore::DeprecationWarning", program, place, str(request.param), *STATES]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
-    return place, dict(line.split(" ", 1) for line in done.stdout.splitlines()), done.stderr
+    return Ended(place, request.param, dict(line.split(" ", 1) for line in done.stdout.splitlines()), done.stderr)
 
 
 @pytest.mark.parametrize("state", STATES)
-def test_b48_a_fork_in_each_state_loses_nothing(ended: tuple[Path, dict[str, str], str], state: str) -> None:
-    """The child's jobs are there, or none and it was told why; the parent's thousand are, and the file is sound."""
-    place, told, complaints = ended
-
+def test_b48_a_fork_in_each_state_loses_nothing(ended: Ended, state: str) -> None:
+    """The child's jobs are there, or none and it was told why; all of the parent's are, and the file is sound."""
     code, children = (42, 0) if state in REFUSED else (0, 20)
-    assert told.get(state) == f"[{code}] 1000 {children}", complaints
-    connection = apsw.Connection(str(place / f"{state}.db"))
+    assert ended.told.get(state) == f"[{code}] {ended.jobs} {children}", ended.complaints
+    connection = apsw.Connection(str(ended.place / f"{state}.db"))
     assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
     connection.close()

@@ -12,6 +12,7 @@ import jobq
 from jobq.testing import FakeClock
 from tests.crash.conftest import Program
 from tests.crash.test_kill_at_statement import kill_before_statement
+from tests.ready import ready_file
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
 SLOTS = 4
@@ -54,7 +55,7 @@ def test_b33_killed_before_each_statement_no_slot_is_repeated_or_left_out(tmp_pa
     finished = False
     for number in range(1, ROUNDS, stride):
         path = tmp_path / f"{number}.db"
-        add(path)
+        ready_file(path, add)
 
         def killed(path: Path = path, number: int = number) -> None:
             kill_before_statement(number)

@@ -13,6 +13,7 @@ import jobq
 from tests.crash.test_kill_at_statement import kill_before_statement
 from tests.crash.test_kill_at_tick import in_child
 from tests.crash.test_kill_in_transaction import is_sound
+from tests.ready import ready_file
 
 #: More statements than the workload has; the last round runs to its end and proves it.
 ROUNDS = 400
@@ -30,10 +31,10 @@ def outbox_of(jobs: jobq.JobQueue, path: Path, connect: Callable[..., Any]) -> j
 
 
 def prepare(path: Path) -> None:
-    """Make the host's tables."""
-    with jobq.open(path) as jobs:
-        outbox_of(jobs, path, sqlite3.connect).create_table()
-    connection = sqlite3.connect(host_of(path))
+    """Make the host's file with its tables at this path."""
+    with jobq.open() as jobs:
+        jobq.Outbox(jobs, connect=lambda: sqlite3.connect(path)).create_table()
+    connection = sqlite3.connect(path)
     connection.execute("CREATE TABLE orders (id INTEGER PRIMARY KEY)")
     connection.close()
 
@@ -76,7 +77,8 @@ def killing(seen: list[int], number: int) -> Callable[..., sqlite3.Connection]:
 
 def killed(path: Path, number: int) -> tuple[bool, list[int]]:
     """Take orders in a child that dies before its Nth statement; return whether it died and what it told."""
-    prepare(path)
+    ready_file(path)
+    ready_file(host_of(path), prepare)
     reading, writing = os.pipe()
 
     def child() -> None:

@@ -11,6 +11,7 @@ import pytest
 
 import jobq
 from tests.crash.test_kill_at_tick import in_child
+from tests.ready import ready_file
 
 #: More steps than the workload has; the last round runs to its end and proves it.
 ROUNDS = 100
@@ -77,5 +78,5 @@ def prepare(path: Path, dsn: str) -> None:
     with psycopg.connect(dsn) as connection:
         connection.execute("DROP TABLE IF EXISTS orders, jobq_outbox")
         connection.execute("CREATE TABLE orders (id INTEGER PRIMARY KEY)")
-    with jobq.open(path) as jobs:
+    with jobq.open(ready_file(path)) as jobs:
         jobq.Outbox(jobs, connect=lambda: psycopg.connect(dsn)).create_table()

@@ -11,6 +11,7 @@ import jobq
 from jobq.testing import FakeClock
 from tests.crash.test_kill_at_statement import kill_before_statement
 from tests.crash.test_kill_at_tick import in_child
+from tests.ready import ready_file
 
 #: More statements than the workloads have; the last round runs to its end and proves it.
 ROUNDS = 200
@@ -74,7 +75,7 @@ def charge_once(path: Path, acknowledge: Callable[[int], object]) -> None:
 
 def killed(path: Path, number: int, work: Callable[[Path, Callable[[int], object]], None]) -> tuple[bool, list[int]]:
     """Do the work in a child that dies before its Nth statement; return whether it died and what it told."""
-    prepare(path)
+    ready_file(path, prepare)
     reading, writing = os.pipe()
 
     def child() -> None:

@@ -1,11 +1,15 @@
 """What tests with real threads share: a job queue on the system's clock, and waiting with a limit."""
 
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 
 import jobq
+from tests.ready import ready_file
 
 #: No test waits longer for anything, in seconds.
 PATIENCE = 20.0
@@ -14,16 +18,14 @@ PATIENCE = 20.0
 @pytest.fixture
 def open_real() -> Iterator[Callable[..., jobq.JobQueue]]:
     """Opens temporary job queues on the system's clock, with a configuration; they are closed after the test."""
-    opened: list[jobq.JobQueue] = []
+    with ExitStack() as stack:
 
-    def opener(**settings: object) -> jobq.JobQueue:
-        queue = jobq.open(config=jobq.Config(**settings))  # type: ignore[arg-type]
-        opened.append(queue)
-        return queue
+        def opener(**settings: object) -> jobq.JobQueue:
+            place = stack.enter_context(tempfile.TemporaryDirectory(prefix="jobq-"))
+            config = jobq.Config(**settings)  # type: ignore[arg-type]
+            return stack.enter_context(jobq.open(ready_file(Path(place, "jobq.db")), config=config))
 
-    yield opener
-    for queue in opened:
-        queue.close()
+        yield opener
 
 
 class Changes:

@@ -106,7 +106,7 @@ def test_b29_what_will_not_stop_is_voided(open_real: Open, monkeypatch: Any, cap
     assert (job.state, job.attempts, job.token) == ("queued", 0, None)
     assert until is not None
     assert job.run_at >= until
-    assert took < 3
+    assert took < 10
     assert handler.token is not None
     assert handler.token.reason is jobq.CancelReason.SHUTDOWN
     handler.may_end.set()

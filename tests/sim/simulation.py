@@ -50,7 +50,6 @@ class Simulation:
         try:
             for _ in range(steps):
                 self._step()
-                self.world.check()
             self._finish()
         finally:
             self.world.close()

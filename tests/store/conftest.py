@@ -6,13 +6,14 @@ from pathlib import Path
 import pytest
 
 from jobq.testing import FakeClock
+from tests.ready import ready_file
 from tests.store.bench import SqliteStores, Stores, Workbench
 
 
 @pytest.fixture(params=["sqlite"])
 def stores(request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock) -> Iterator[Stores]:
     """Opens stores of one database and closes them all."""
-    opened = {"sqlite": SqliteStores}[request.param](str(tmp_path / "jobs.db"), clock)
+    opened = {"sqlite": SqliteStores}[request.param](ready_file(tmp_path / "jobs.db"), clock)
     yield opened
     opened.close()
 

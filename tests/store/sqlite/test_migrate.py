@@ -16,6 +16,7 @@ from jobq.store.sqlite import migrate
 from jobq.store.sqlite.engine import Engine
 from jobq.store.sqlite.migrate import Migration
 from tests.conftest import ErrorLog
+from tests.crash.test_kill_at_tick import in_child
 from tests.store.sqlite.enginekit import FIRST, SECOND, insert, join, start
 
 Factory = Callable[..., Engine]
@@ -202,27 +203,28 @@ def test_b47_eight_first_openers_at_once(open_engine: Factory, script: Script, p
     assert _ask(path, "PRAGMA integrity_check") == [("ok",)]
 
 
-_KILLED = """
-countdown = int(sys.argv[1])
-def trace(event):
-    global countdown
-    countdown -= 1
-    if countdown == 0:
-        os.kill(os.getpid(), signal.SIGKILL)
-apsw.connection_hooks.append(lambda connection: connection.trace_v2(apsw.SQLITE_TRACE_STMT, trace))
-Engine(PATH, feed=print, migrations=[FIRST, SECOND])
-"""
+
+def _open_and_die(path: str, step: int) -> None:
+    countdown = step
+
+    def trace(event: object) -> None:
+        nonlocal countdown
+        countdown -= 1
+        if not countdown:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    apsw.connection_hooks.append(lambda connection: connection.trace_v2(apsw.SQLITE_TRACE_STMT, trace))
+    Engine(path, feed=print, migrations=[FIRST, SECOND])
+
+
 _TABLES = {0: set(), 1: {"item", "part"}, 2: {"item", "part", "item_colour"}}
 
 
-def test_b47_kill_at_each_statement_leaves_one_version_or_the_next(script: Script, path: str) -> None:
+def test_b47_kill_at_each_statement_leaves_one_version_or_the_next(path: str) -> None:
     """After a kill at any statement of the first opening the file has a whole version, and opens."""
     seen = set()
     for step in range(1, 200):
-        process = script(_KILLED, str(step))
-        _, errors = process.communicate(timeout=30)
-        killed = process.returncode == -signal.SIGKILL
-        assert killed or process.returncode == 0, errors
+        killed = in_child(lambda step=step: _open_and_die(path, step))
         version = _check_whole(path)
         seen.add(version)
         for suffix in ("", "-wal", "-shm"):
