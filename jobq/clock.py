@@ -45,9 +45,8 @@ class SystemClock:
         """Return the wall time as an aware datetime in UTC."""
         return datetime.now(UTC)
 
-    def monotonic(self) -> float:
-        """Return seconds of the system's monotonic clock."""
-        return time.monotonic()
+    #: Seconds of the system's monotonic clock. The function itself: it is read several times for each job.
+    monotonic = staticmethod(time.monotonic)
 
     def wait(self, event: threading.Event, seconds: float) -> bool:
         """Wait in real time until the event is set or the seconds have passed, and return whether it is set."""

@@ -128,7 +128,8 @@ class Service(ABC):
     def on_claim(self) -> None:
         """Take note that jobs were claimed; it cannot be asleep for long from now on."""
         self._used = True
-        self.stir(IN_USE)
+        if self._resting > IN_USE:  # each claim comes by
+            self.poke()
 
     def take_used(self) -> bool:
         """Return whether jobs were claimed since the last call.

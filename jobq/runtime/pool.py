@@ -119,7 +119,8 @@ class Pool:
                     self._out += 1
             if self._out > 1:
                 self._together_until = time.monotonic() + TOGETHER
-            left_over = self._let_go(seats[1:], hands[1:])
+            # Those that it claimed for are among the idle.
+            left_over = bool(self._idle) and self._let_go(seats[1:], hands[1:])
         if left_over:
             self._on_idle()
 

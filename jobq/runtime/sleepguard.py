@@ -87,6 +87,8 @@ class SleepGuard:
 
     def take_step(self) -> StepBack | None:
         """Return a step back of the clock that was not dealt with yet; each is returned once."""
+        if not self._steps:
+            return None
         with self._lock:
             return self._steps.pop(0) if self._steps else None
 

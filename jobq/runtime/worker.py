@@ -96,9 +96,10 @@ class Worker:
             return not self._given_up
 
     def _turn(self) -> bool:
-        """Do one round; return whether there is to be another one. In a forked child there is none."""
+        """Do round after round; return whether to go on after one that failed. In a forked child there is none."""
         try:
-            going_on = self._round()
+            while self._round():
+                self._bench.trouble.worked(self._name)
         except (StoreError, *FATAL) as error:
             self._pause_after(error)
         except BaseException as error:  # a bug of ours, or of a host's logging, must not cost the thread
@@ -106,8 +107,7 @@ class Worker:
             self._recover()
             self.pool.nap(self._seat, FIRST_PAUSE)
         else:
-            self._bench.trouble.worked(self._name)
-            return going_on
+            return False
         return not self._given_up
 
     def _round(self) -> bool:
