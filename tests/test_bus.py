@@ -219,6 +219,18 @@ def test_post_leaves_the_telling_to_the_next_one(bus: Bus) -> None:
     assert (told, bus.behind) == (["a", "b"], False)
 
 
+def test_a_watcher_is_told_only_what_it_wants(bus: Bus) -> None:
+    """It is asked when a change is fed; another watcher gets what that one does not want."""
+    all_of_them: list[Change] = []
+    some: list[Change] = []
+    bus.watch(all_of_them.append)
+    bus.watch(some.append, wants=lambda change: change.job_id > 1)
+    bus.feed([change(1), change(2)])
+    bus.wake()
+
+    assert (all_of_them, some) == ([change(1), change(2)], [change(2)])
+
+
 def test_one_thread_delivers_and_leaves_nothing_behind(bus: Bus) -> None:
     """A publish returns at once while another thread delivers, and that thread tells the event too."""
     entered, go_on, told = threading.Event(), threading.Event(), []

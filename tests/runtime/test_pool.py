@@ -155,14 +155,24 @@ def test_nobody_waits_long_for_others(pool: Pool) -> None:
 
 
 def test_a_claim_that_fails_is_made_again(pool: Pool) -> None:
-    """Its thread is due, and those that it reserved are free for another one."""
-    resting = idle(pool, 1)
-    own = pool.seat("own")
-    pool.fail(pool.reserve(own))
+    """What it was to look for is still there, although nobody says so once more."""
+    seat = pool.seat("own")
+    look(pool, seat)
+    assert pool.reserve(seat) == ()
+    pool.wake()
+    pool.fail(pool.reserve(seat))
 
+    assert pool.reserve(seat) == (seat,)
+
+
+def test_a_claim_that_fails_frees_those_that_it_was_made_for(pool: Pool) -> None:
+    """Another one may be made for them, and they end with the pool."""
+    resting, own = idle(pool, 1), pool.seat("own")
+    pool.fail(pool.reserve(own))
     assert pool.reserve(own) == (own, resting[0].seat)
     pool.close()
     pool.fail((own, resting[0].seat))
+
     assert resting[0].ended()
 
 

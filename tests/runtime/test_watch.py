@@ -194,7 +194,7 @@ def test_the_end_of_a_capped_run_brings_a_look(watched: Watched, clock: Any) -> 
     jobs.job(name="capped", concurrency=1)(lambda payload: None)
     watch.poke = lambda: poked.append(1)  # type: ignore[method-assign]
     jobs.doorbell.want = lambda: rung.append(1)  # type: ignore[method-assign]
-    jobs.bus.watch(watch.on_change)
+    jobs.bus.watch(watch.on_change, wants=watch.concerns)
     for kind in ("capped", "note"):
         jobs.enqueue(kind, queue="other")
         jobs.complete(jobs.lease(worker="w", kinds=kind)[0])

@@ -30,6 +30,18 @@ def test_a_claim_takes_back_what_expired_and_may_take_it_again(bench: Workbench,
     ]
 
 
+def test_a_claim_that_finds_other_jobs_takes_back_what_expired(bench: Workbench) -> None:
+    """To the millisecond, and the job has its place in the order at once; a cap has room for it."""
+    bench.register("a", cap=1)
+    old, other = bench.enqueue(priority=100), bench.enqueue("b", priority=10)
+    assert ids(bench.claim()) == [old]
+    bench.clock.advance(LEASE - 0.001)
+    assert ids(bench.claim()) == [other]
+    third = bench.enqueue("b", priority=10)
+    bench.clock.advance(0.001)
+    assert ids(bench.claim("w", "v")) == [old, third]
+
+
 def test_a_beating_worker_is_never_reclaimed(bench: Workbench) -> None:
     """However long its handler."""
     claim = bench.start()
