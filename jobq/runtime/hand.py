@@ -101,19 +101,21 @@ class Hand:
         with self._lock:
             return self.current is job
 
-    def finish(self, job: RunningJob, ended: Ended) -> None:
-        """Keep how the current run ended, unless the hand was abandoned meanwhile."""
+    def finish(self, job: RunningJob, ended: Ended) -> bool:
+        """Keep how the current run ended, unless the hand was abandoned; return whether jobs wait for their turn."""
         with self._lock:
             if self.current is job:
                 self.current = None
                 self._ended.append(ended)
+            return self._next < len(self.claims)
 
     def steal(self) -> list[Ended]:
         """Take everything but the current run: what is over, and the unstarted jobs as released."""
         with self._lock:
             ended, self._ended = self._ended, []
-            ended += [Ended(claim, _RELEASED) for claim in self.claims[self._next :]]
-            self._next = len(self.claims)
+            if self._next < len(self.claims):
+                ended += [Ended(claim, _RELEASED) for claim in self.claims[self._next :]]
+                self._next = len(self.claims)
             return ended
 
     def abandon(self, outcome: Outcome) -> list[Ended]:

@@ -134,23 +134,22 @@ class Pool:
     def rest(self, seat: Seat) -> Hand | None:
         """Wait until it may be this thread's turn, or the pool is closed; return what another one claimed for it."""
         with self._lock:
-            if self._closed or self._until_turn(seat) == 0:
+            left = self._until_turn(seat)
+            if self._closed or left == 0:
                 return None
             self._idle.append(seat)
         if not seat.due:
             self._on_idle()
         while True:
-            left = None
+            seat.called.wait(left)
             with self._lock:
                 if seat.given is not None:
                     given, seat.given = seat.given, None
                     return given
-                if not seat.reserved:
-                    left = self._until_turn(seat)
-                    if self._closed or left == 0:
-                        self._idle.remove(seat)
-                        return None
-            seat.called.wait(left)
+                left = None if seat.reserved else self._until_turn(seat)
+                if not seat.reserved and (self._closed or left == 0):
+                    self._idle.remove(seat)
+                    return None
 
     def nap(self, seat: Seat, seconds: float) -> None:
         """Wait so long in real time without being available for work; ends early when the pool is being closed."""

@@ -179,12 +179,13 @@ class Worker:
         if shared:
             bench.overseer.watch(hand)
         ran: list[float] = []
-        while not self.pool.closed and (job := hand.start_next(runs.begin)) is not None:
+        more = True
+        while more and not self.pool.closed and (job := hand.start_next(runs.begin)) is not None:
             ended = runs.carry_out(job)
             if os.getpid() != self._pid:
                 # The handler forked and returned on both sides; the run, its lease and its end are the parent's.
                 return False
-            hand.finish(job, ended)
+            more = hand.finish(job, ended)
             ran.append(ended.ran or 0.0)
         self._seat.owed += bench.exchange.take_back(hand)
         self._hand = None

@@ -72,7 +72,8 @@ class SqliteStore(
             return self._settle(settlements, conn, changes), *self._claim(request, conn, changes)
 
         settled, claims, expiries = self._write(both, durable=durable)
-        lease.tell(expiries)
+        if expiries:
+            lease.tell(expiries)
         return settled, claims
 
     def report(self, job_id: int, token: str, progress_: str) -> bool:
