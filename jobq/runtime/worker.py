@@ -128,9 +128,9 @@ class Worker:
     def _trade(self, seats: Sequence[Seat]) -> Hand | None:
         """Settle and claim, for the idle threads of the pool too; return the own hand, if there is one."""
         bench = self._bench
-        ended = [one for seat in seats for one in seat.owed]
         claims: list[Claim] = []
         try:
+            ended = [one for seat in seats for one in seat.owed]
             claimed_at = bench.clock.monotonic()
             settled = bench.exchange.settle_and_claim(
                 ended,
@@ -146,8 +146,8 @@ class Worker:
         except BaseException:
             self.pool.fail(seats)
             raise
-        self.pool.share(seats, hands)
         self._hand = hands[0]
+        self.pool.share(seats, hands)
         bench.exchange.note(ended, settled)
         return self._hand
 
