@@ -3,6 +3,7 @@
 import gc
 import logging
 import os
+import shutil
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
@@ -19,6 +20,8 @@ from tests.ready import ready_file
 
 #: A thread that is about to end is waited for so long, in seconds.
 PATIENCE = 5.0
+#: Where Linux keeps files in memory, and the bytes that must be free there.
+MEMORY, ROOM = Path("/dev/shm"), 2**29
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -84,6 +87,16 @@ def _no_leaks(request: pytest.FixtureRequest, errors: ErrorLog) -> Iterator[None
         left_open = [handle for handle in apsw.connections() if id(handle) not in handles]
     assert not [handle.filename for handle in left_open], "a connection is still open"
     assert "caplog" in request.fixturenames or not errors.take(), "an error was logged and not looked at"
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Path]:
+    """A directory in memory where the system has room: for tests that make files by the hundred and kill processes."""
+    if not MEMORY.is_dir() or shutil.disk_usage(MEMORY).free < ROOM:
+        yield tmp_path
+        return
+    with tempfile.TemporaryDirectory(prefix="jobq-", dir=MEMORY) as place:
+        yield Path(place)
 
 
 @pytest.fixture

@@ -86,14 +86,14 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, jobq.Lease
 
 
 @pytest.fixture
-def fresh(template: tuple[Path, jobq.Lease], tmp_path: Path) -> Fresh:
+def fresh(template: tuple[Path, jobq.Lease], memory: Path) -> Fresh:
     """Opens a copy of the template, under the same name as the last one."""
 
     def copy() -> AbstractContextManager[World]:
-        for old in tmp_path.glob("jobs.*"):
+        for old in memory.glob("jobs.*"):
             old.unlink()
-        shutil.copy(template[0], tmp_path / "jobs.db")
-        return open_world(tmp_path / "jobs.db", template[1])
+        shutil.copy(template[0], memory / "jobs.db")
+        return open_world(memory / "jobs.db", template[1])
 
     return copy
 
@@ -186,11 +186,11 @@ def test_b44_a_fault_at_each_call_of_the_file_system(
 
 @pytest.mark.parametrize("fault", [case for case in CASES if case.values[0].is_real])
 def test_b44_a_new_file_is_made_whole_or_can_be_made_again(
-    failing: FailingFiles, tmp_path: Path, errors: ErrorLog, fault: Fault
+    failing: FailingFiles, memory: Path, errors: ErrorLog, fault: Fault
 ) -> None:
     """Whichever call fails while a file is made, opening it once more makes it."""
     for step in range(1, MOST_STEPS):
-        path = tmp_path / f"{step}.db"
+        path = memory / f"{step}.db"
         failing.arm(step, fault.code, at=fault.at, forever=fault.forever)
         with suppress(fault.expected):
             jobq.open(path).close()

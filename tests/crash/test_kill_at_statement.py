@@ -82,12 +82,12 @@ def run_and_die(path: Path, number: int) -> tuple[bool, list[tuple[str, int]]]:
 
 @pytest.mark.parametrize("stride", [pytest.param(5, id="short"), pytest.param(1, id="long", marks=pytest.mark.storm)])
 def test_b14_killed_before_each_statement_nothing_acknowledged_is_lost(
-    tmp_path: Path, stride: int, errors: ErrorLog
+    memory: Path, stride: int, errors: ErrorLog
 ) -> None:
     """Every acknowledged job is a row and ends after a restart; a killed run has used up its attempt."""
     finished = False
     for number in range(1, ROUNDS, stride):
-        path = tmp_path / f"{number}.db"
+        path = memory / f"{number}.db"
         died, told = run_and_die(path, number)
         finished = finished or not died
         enqueued = [n for what, n in told if what == "enqueued"]

@@ -50,11 +50,11 @@ def in_child(work: Callable[[], None]) -> bool:
 
 
 @pytest.mark.parametrize("stride", [pytest.param(3, id="short"), pytest.param(1, id="long", marks=pytest.mark.storm)])
-def test_b33_killed_before_each_statement_no_slot_is_repeated_or_left_out(tmp_path: Path, stride: int) -> None:
+def test_b33_killed_before_each_statement_no_slot_is_repeated_or_left_out(memory: Path, stride: int) -> None:
     """After a restart each slot has each of its jobs once, and the next run is on phase."""
     finished = False
     for number in range(1, ROUNDS, stride):
-        path = tmp_path / f"{number}.db"
+        path = memory / f"{number}.db"
         ready_file(path, add)
 
         def killed(path: Path = path, number: int = number) -> None:

@@ -110,12 +110,12 @@ def orders(path: Path) -> list[int]:
     ],
 )
 def test_b59_killed_at_each_step_a_job_exists_once_if_its_row_does(
-    tmp_path: Path, first: int, stride: int, run_between: bool
+    memory: Path, first: int, stride: int, run_between: bool
 ) -> None:
     """Business write, stage, commit, publish, mark, delete; what was published before has been run and pruned."""
     died, seen = True, set()
     for number in range(first, ROUNDS, stride):
-        path = tmp_path / f"{number}.db"
+        path = memory / f"{number}.db"
         died, told = killed(path, number)
         rows = orders(path)
         made, logged = recover(path, run_between=run_between)

@@ -96,11 +96,11 @@ def is_sound(path: Path) -> bool:
     return found == [("ok",)]
 
 
-def test_b59_killed_in_a_host_transaction_a_job_exists_if_its_row_does(tmp_path: Path) -> None:
+def test_b59_killed_in_a_host_transaction_a_job_exists_if_its_row_does(memory: Path) -> None:
     """Before each statement; what was rolled back has neither, what was acknowledged has both."""
     seen: set[tuple[int, ...]] = set()
     for number in range(1, ROUNDS):
-        path = tmp_path / f"{number}.db"
+        path = memory / f"{number}.db"
         died, told = killed(path, number, take_orders)
         with jobq.open(path) as jobs:
             rows = orders(jobs)
@@ -114,11 +114,11 @@ def test_b59_killed_in_a_host_transaction_a_job_exists_if_its_row_does(tmp_path:
     assert seen == {(), (1,), (1, 3)}
 
 
-def test_killed_in_job_transaction_all_of_it_stands_or_nothing(tmp_path: Path, errors: object) -> None:
+def test_killed_in_job_transaction_all_of_it_stands_or_nothing(memory: Path, errors: object) -> None:
     """Row, result, follow-up, child and success; and after a restart the work is there exactly once."""
     seen: set[bool] = set()
     for number in range(1, ROUNDS):
-        path = tmp_path / f"{number}.db"
+        path = memory / f"{number}.db"
         died, _ = killed(path, number, charge_once)
         with jobq.open(path, clock=FakeClock(datetime.now(UTC) + timedelta(days=1))) as jobs:
             done = jobs.get(1).state == jobq.JobState.SUCCEEDED

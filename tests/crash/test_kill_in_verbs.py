@@ -88,17 +88,17 @@ def perform_and_die(path: Path, lease: jobq.Lease, verb: str, number: int) -> No
 )
 @pytest.mark.parametrize("verb", VERBS)
 def test_b14_a_verb_killed_before_a_statement_is_done_or_not_done(
-    template: tuple[Path, jobq.Lease], tmp_path: Path, errors: ErrorLog, verb: str, most: int | None
+    template: tuple[Path, jobq.Lease], memory: Path, errors: ErrorLog, verb: str, most: int | None
 ) -> None:
     """The rows are as they were between two transactions; the file is sound, and the verb can be carried out."""
-    path, lease = tmp_path / "jobs.db", template[1]
+    path, lease = memory / "jobs.db", template[1]
     shutil.copy(template[0], path)
     states = rehearse(path, lease, verb)
     numbers = range(1, len(states))
     if most is not None and len(numbers) > most:
         numbers = random.Random(verb).sample(numbers, most)
     for number in numbers:
-        for old in tmp_path.glob("jobs.db*"):
+        for old in memory.glob("jobs.db*"):
             old.unlink()
         shutil.copy(template[0], path)
         assert in_child(lambda number=number: perform_and_die(path, lease, verb, number)), "it did not come so far"

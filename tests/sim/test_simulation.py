@@ -90,18 +90,18 @@ def simulate_all(empty: Path, folder: Path, seeds: Iterable[int]) -> Counter[str
     return reached
 
 
-def test_the_guarantees_hold_for_many_seeds(empty: Path, tmp_path: Path) -> None:
+def test_the_guarantees_hold_for_many_seeds(empty: Path, memory: Path) -> None:
     """After each step of each seed the rows agree with everything that was acknowledged and told."""
-    reached = simulate_all(empty, tmp_path, range(SEEDS))
+    reached = simulate_all(empty, memory, range(SEEDS))
 
     assert reached.keys() >= PLACES, f"not reached: {PLACES - reached.keys()}"
 
 
 @pytest.mark.storm
-def test_the_guarantees_hold_for_as_long_as_one_likes(empty: Path, tmp_path: Path) -> None:
+def test_the_guarantees_hold_for_as_long_as_one_likes(empty: Path, memory: Path) -> None:
     """New seeds for the seconds of JOBQ_STORM_SECONDS, 300 unless set, from JOBQ_STORM_SEED on."""
     until = time.monotonic() + float(os.environ.get("JOBQ_STORM_SECONDS", "300"))
     for seed in count(int(os.environ.get("JOBQ_STORM_SEED", time.time_ns() // 1_000_000))):
-        simulate(empty, tmp_path, seed)
+        simulate(empty, memory, seed)
         if time.monotonic() >= until:
             return
