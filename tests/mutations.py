@@ -136,7 +136,7 @@ def measure(one: Break) -> str | None:
         one.apply(copy)
         for tests in one.tests:
             done = subprocess.run(
-                [sys.executable, "-m", "pytest", "-x", "-rfE", "--no-header", "-p", "no:cacheprovider", tests],
+                [sys.executable, "-m", "pytest", "-x", "-n0", "-rfE", "--no-header", "-p", "no:cacheprovider", tests],
                 cwd=copy, env={**os.environ, "PYTHONPATH": str(copy)}, capture_output=True, text=True, check=False,
             )  # fmt: skip
             if done.returncode not in (0, 5):
