@@ -21,8 +21,9 @@ from jobq.arguments import (
 from jobq.core import Core
 from jobq.errors import ArgumentError, RetiredKind, UnknownKind
 from jobq.handler import AnyHandler, Handler
+from jobq.model.duration import Duration
 from jobq.model.instant import shift
-from jobq.model.job import DEFAULT_ATTEMPTS, DEFAULT_QUEUE, Actor, Priority
+from jobq.model.job import DEFAULT_ATTEMPTS, DEFAULT_QUEUE, JSON, Actor, Priority
 from jobq.model.payload import encode
 from jobq.newjob import NewJob
 from jobq.store.base import Draft
@@ -34,47 +35,70 @@ _INGEST = Priority.INGEST.value
 
 
 def draft_of(core: Core, item: NewJob) -> Draft:
+    """Check one job of a batch and return what is to be stored, as :func:`make_draft` does."""
+    if not isinstance(item, NewJob):
+        raise ArgumentError("items", f"NewJob values are needed, not a {type(item).__name__}")
+    return make_draft(
+        core,
+        item.kind_or_payload,
+        item.payload,
+        queue=item.queue,
+        priority=item.priority,
+        delay=item.delay,
+        run_at=item.run_at,
+        dedupe_key=item.dedupe_key,
+        max_attempts=item.max_attempts,
+        parent_id=item.parent_id,
+        actor=item.actor,
+        tenant_id=item.tenant_id,
+        subject=item.subject,
+        meta=item.meta,
+    )
+
+
+def make_draft(
+    core: Core, kind_or_payload: object, payload: object, *, queue: str | None, priority: int | str | None,
+    delay: Duration | None, run_at: datetime | None, dedupe_key: str | None, max_attempts: int | None,
+    parent_id: int | None, actor: Actor | str | None, tenant_id: str | None, subject: str | None,
+    meta: Mapping[str, JSON] | None,
+) -> Draft:  # fmt: skip
     """Check what an enqueue was told and fill in what the handler says.
 
     What nobody here says is left open: the store knows the kind's row, and reads it in the inserting transaction. The
     configuration's ``max_attempts`` stands between the handler and the row.
     """
-    if not isinstance(item, NewJob):
-        raise ArgumentError("items", f"NewJob values are needed, not a {type(item).__name__}")
-    kind, handler, payload = _target(core, item)
+    kind, handler, value = _target(core, kind_or_payload, payload)
     limit = core.config.payload_max_bytes
-    if handler is None:
-        text, value = encode(payload, limit=limit), payload
-    else:
-        text, value = handler.encode_payload(payload, limit=limit)
-    check_one_time(item.delay, item.run_at)
-    queue = None if item.queue is None else check_queue(item.queue)
-    priority = None if item.priority is None else check_priority(item.priority)
-    attempts = None if item.max_attempts is None else check_int(item.max_attempts, argument="max_attempts", least=1)
-    key = None if item.dedupe_key is None else check_key(item.dedupe_key)
+    text, value = (encode(value, limit=limit), value) if handler is None else handler.encode_payload(value, limit=limit)
+    if delay is not None:
+        check_one_time(delay, run_at)
+    own_queue = None if queue is None else check_queue(queue)
+    rank = None if priority is None else check_priority(priority)
+    attempts = None if max_attempts is None else check_int(max_attempts, argument="max_attempts", least=1)
+    key = None if dedupe_key is None else check_key(dedupe_key)
     if handler is None:
         attempts = attempts or core.config.max_attempts
     else:
-        queue = queue or handler.queue or DEFAULT_QUEUE
-        priority = _priority(handler) if priority is None else priority
+        own_queue = own_queue or handler.queue or DEFAULT_QUEUE
+        rank = _priority(handler) if rank is None else rank
         attempts = attempts or _attempts(core, handler)
         key = handler.key_of(value) if key is None else key
     return Draft(
         kind,
-        queue,
+        own_queue,
         text,
-        priority,
+        rank,
         attempts,
         None if handler is None else handler.max_deferrals,
-        0.0 if item.delay is None else check_delay(item.delay, core.clock.now()),
-        None if item.run_at is None else check_run_at(item.run_at),
+        0.0 if delay is None else check_delay(delay, core.clock.now()),
+        None if run_at is None else check_run_at(run_at),
         key,
-        None if item.parent_id is None else check_id(item.parent_id, argument="parent_id"),
-        _SYSTEM if item.actor is None else check_word(item.actor, Actor, argument="actor").value,
-        None if item.tenant_id is None else check_text(item.tenant_id, argument="tenant_id"),
-        None if item.subject is None else check_text(item.subject, argument="subject"),
-        _meta(core, item, limit),
-        queue_of_kind=item.queue is None,
+        None if parent_id is None else check_id(parent_id, argument="parent_id"),
+        _SYSTEM if actor is None else check_word(actor, Actor, argument="actor").value,
+        None if tenant_id is None else check_text(tenant_id, argument="tenant_id"),
+        None if subject is None else check_text(subject, argument="subject"),
+        None if meta is None and core.carry is None else _meta(core, meta, limit),
+        queue_of_kind=queue is None,
     )
 
 
@@ -92,16 +116,15 @@ def resolved(core: Core, draft: Draft, now: datetime) -> Draft:
     return timed.filled(row.queue, row.priority, row.max_attempts, row.max_deferrals)
 
 
-def _target(core: Core, item: NewJob) -> tuple[str, AnyHandler | None, object]:
+def _target(core: Core, named: object, payload: object) -> tuple[str, AnyHandler | None, object]:
     """Return the kind, its handler where it is registered here, and the payload."""
-    named = item.kind_or_payload
     handlers = core.handlers
     if isinstance(named, str):
         handler = handlers.find(named)
         kind = check_kind(named) if handler is None else named
         if handlers.is_retired(kind):
             raise RetiredKind(kind)
-        return kind, handler, item.payload
+        return kind, handler, payload
     if isinstance(named, Handler):
         if handlers.is_retired(named.kind):
             raise RetiredKind(named.kind)
@@ -109,8 +132,8 @@ def _target(core: Core, item: NewJob) -> tuple[str, AnyHandler | None, object]:
         at_home = handlers.find(named.kind) or (named if installation.get() is core else None)
         if at_home is not named:
             raise UnknownKind(named.kind, fix="Open the job queue with handlers= that hold it, or use its name.")
-        return named.kind, named, item.payload
-    found = _by_class(core, named, item.payload)
+        return named.kind, named, payload
+    found = _by_class(core, named, payload)
     return found.kind, found, named
 
 
@@ -139,8 +162,7 @@ def _attempts(core: Core, handler: AnyHandler) -> int:
     return core.max_attempts(handler.kind) if handler.max_attempts is None else handler.max_attempts
 
 
-def _meta(core: Core, item: NewJob, limit: int) -> str | None:
-    meta = item.meta
+def _meta(core: Core, meta: Mapping[str, JSON] | None, limit: int) -> str | None:
     carried = None if core.carry is None else core.carry()
     if carried and (meta is None or isinstance(meta, Mapping)):
         meta = {**carried, **(meta or {})}

@@ -6,7 +6,7 @@ from functools import partial
 from itertools import islice
 
 from jobq.arguments import check_int
-from jobq.drafting import draft_of, resolved
+from jobq.drafting import draft_of, make_draft, resolved
 from jobq.enqueued import Enqueued
 from jobq.errors import ArgumentError, JobqError, OutsideTransaction
 from jobq.log import get_logger
@@ -62,7 +62,8 @@ class Producing(Waiting):
             JobNotFound: there is no job ``parent_id``.
             OutsideTransaction: an outbox demands a transaction here, and this thread is in none.
         """
-        item = NewJob(
+        draft = make_draft(
+            self,
             kind_or_payload,
             payload,
             queue=queue,
@@ -77,13 +78,12 @@ class Producing(Waiting):
             subject=subject,
             meta=meta,
         )
-        draft = draft_of(self, item)
         stage = self._stage() if join else None
         if stage is not None:
             return self._staged(stage, (draft,))[0]
         block = None if join else self.blocks.mine()
         if block is not None:
-            block.at_end.append(lambda: self._place(draft))
+            block.at_end.append(partial(self._place, draft))
             return Enqueued.later(self.wait)
         return Enqueued(self._place(draft), self.wait)
 

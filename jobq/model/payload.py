@@ -157,7 +157,11 @@ def _write(value: object) -> tuple[str, int]:
     made, and only then a second walk looks for its path.
     """
     _check_types(value, 1)
-    text = _try_text(value)
+    # Answered instead of raised on: a UnicodeEncodeError that hung on as the context would hold the whole text.
+    try:
+        text = _encoder.encode(value)
+    except ValueError:
+        text = None
     size = -1 if text is None else len(text) if text.isascii() else _try_size(text)
     # A process that lifted Python's limit on integers could write one that others cannot read.
     if size < 0 or (size > MAX_INT_DIGITS and not 0 < sys.get_int_max_str_digits() <= MAX_INT_DIGITS):
@@ -165,14 +169,6 @@ def _write(value: object) -> tuple[str, int]:
     if text is None or size < 0:
         raise Misfit(_NOT_JSON)
     return text, size
-
-
-# These answer instead of raising on: a UnicodeEncodeError that hung on as the context would hold the whole text.
-def _try_text(value: object) -> str | None:
-    try:
-        return _encoder.encode(value)
-    except ValueError:
-        return None
 
 
 def _try_size(text: str) -> int:
@@ -185,7 +181,7 @@ def _try_size(text: str) -> int:
 def _check_types(value: object, depth: int) -> None:
     if type(value) in _PLAIN:
         return
-    if isinstance(value, dict | list) and depth > MAX_DEPTH:
+    if depth > MAX_DEPTH and isinstance(value, dict | list):
         raise Misfit(f"it is nested more than {MAX_DEPTH} deep")
     if isinstance(value, dict):
         for key, item in value.items():
