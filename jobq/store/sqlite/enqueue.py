@@ -1,8 +1,7 @@
 """Insert jobs, one or many, at most one for each dedupe key."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime
-from itertools import groupby
 from typing import Any
 
 import apsw
@@ -39,25 +38,17 @@ _KIND, _QUEUE, _PAYLOAD, _RUN_AT, _KEY = 0, 1, 3, 6, 7
 def enqueue(
     conn: apsw.Connection, changes: list[Change], drafts: Sequence[Draft], *, now: datetime
 ) -> list[Placed]:
-    """Insert the drafts in order; those without a key that follow each other go in one statement."""
+    """Insert the drafts in order: several in one statement, unless one of them has a key or a long payload."""
     values = _values(conn, drafts, rows.to_ms(now))
-    if not any(map(_has_key, drafts)):  # nearly always
-        return _insert_plain(conn, changes, values, now)
-    placed: list[Placed] = []
-    for keyed, run in groupby(zip(drafts, values, strict=True), key=lambda pair: _has_key(pair[0])):
-        insert = _insert_keyed if keyed else _insert_plain
-        placed.extend(insert(conn, changes, [one for _, one in run], now))
-    return placed
+    if len(values) == 1 or any(one[_KEY] is not None or texts.is_long(one[_PAYLOAD]) for one in values):
+        return _insert_each(conn, changes, values, now)
+    return _insert_together(conn, changes, values, now)
 
 
 def holder(conn: apsw.Connection, dedupe_key: str) -> tuple[int, str] | None:
     """Return id and kind of the queued or running job that holds a key."""
     held: Any = conn.execute(HOLDER, (dedupe_key,)).fetchone()
     return None if held is None else (held[0], str(texts.lenient(held[1])))
-
-
-def _has_key(draft: Draft) -> bool:
-    return draft.dedupe_key is not None
 
 
 def _values(conn: apsw.Connection, drafts: Sequence[Draft], now_ms: int) -> list[Values]:
@@ -68,80 +59,85 @@ def _values(conn: apsw.Connection, drafts: Sequence[Draft], now_ms: int) -> list
     parents: set[int] = set()
     values = []
     for draft in drafts:
-        queue = labels.route(conn, draft.subject or "", draft.kind) if draft.subject and draft.routable else None
-        lane = (draft.kind, queue or draft.queue)
+        kind = draft.kind
+        routed = labels.route(conn, draft.subject, kind) if draft.subject is not None and draft.routable else None
+        lane = (kind, routed or draft.queue)
         place = places.get(lane)
         if place is None:
-            place = places[lane] = placing.introduce(conn, *lane)
+            place = places[lane] = placing.look(conn, *lane)
+            if not place[-1]:
+                placing.note(conn, kind, place[0])
         if draft.parent_id is not None and draft.parent_id not in parents:
             parents.add(draft.parent_id)
             if conn.execute(PARENT, (draft.parent_id,)).fetchone() is None:
                 raise JobNotFound(draft.parent_id)
-        values.append(_values_of(draft, place, now_ms))
+        queue, priority, max_attempts, max_deferrals, _ = place
+        priority, max_attempts, max_deferrals = draft.limits(priority, max_attempts, max_deferrals)
+        values.append(
+            (
+                kind,
+                queue,
+                priority,
+                draft.payload,
+                max_attempts,
+                max_deferrals,
+                now_ms if draft.run_at is None and not draft.delay else _due(draft, now_ms),
+                draft.dedupe_key,
+                draft.parent_id,
+                draft.actor,
+                draft.tenant_id,
+                draft.subject,
+                draft.meta,
+                draft.schedule,
+                None if draft.slot is None else rows.to_ms(draft.slot),
+                draft.catch_up,
+                now_ms,
+            )
+        )
     return values
-
-
-def _values_of(draft: Draft, place: Place, now_ms: int) -> Values:
-    priority, max_attempts, max_deferrals = draft.limits(place.priority, place.max_attempts, place.max_deferrals)
-    return (
-        draft.kind,
-        place.queue,
-        priority,
-        draft.payload,
-        max_attempts,
-        max_deferrals,
-        _due(draft, now_ms),
-        draft.dedupe_key,
-        draft.parent_id,
-        draft.actor,
-        draft.tenant_id,
-        draft.subject,
-        draft.meta,
-        draft.schedule,
-        None if draft.slot is None else rows.to_ms(draft.slot),
-        draft.catch_up,
-        now_ms,
-    )
 
 
 def _due(draft: Draft, now_ms: int) -> int:
     if draft.run_at is not None:
         return rows.to_ms(draft.run_at)
-    return now_ms + max(0, rows.span_ms(draft.delay)) if draft.delay else now_ms
+    return now_ms + max(0, rows.span_ms(draft.delay))
 
 
-def _insert_plain(
+def _insert_each(
     conn: apsw.Connection, changes: list[Change], values: Sequence[Values], now: datetime
 ) -> list[Placed]:
-    long = [number for number, one in enumerate(values) if texts.is_long(one[_PAYLOAD])]
-    inline = [_inline(one) for one in values] if long else values
-    if len(inline) == 1:
-        conn.execute(INSERT, inline[0])
-    else:
-        conn.executemany(INSERT, inline)
-    # AUTOINCREMENT under the write lock: the ids of consecutive inserts are consecutive.
-    first = conn.last_insert_rowid() - len(values) + 1
-    if long:
-        conn.executemany(INSERT_PAYLOAD, [(first + number, values[number][_PAYLOAD]) for number in long])
-    return [_placed(changes, job_id, one, now) for job_id, one in enumerate(values, first)]
-
-
-def _insert_keyed(
-    conn: apsw.Connection, changes: list[Change], values: Sequence[Values], now: datetime
-) -> Iterator[Placed]:
+    placed: list[Placed] = []
     for one in values:
         # Looked up under the write lock instead of left to the index: an INSERT that does nothing still writes the
         # AUTOINCREMENT counter, and a repeated enqueue would be synced for it.
-        held = holder(conn, one[_KEY])
+        held = None if one[_KEY] is None else holder(conn, one[_KEY])
         if held is not None:
-            yield _held(conn, one, *held)
+            placed.append(_held(conn, one, *held))
             continue
-        yield from _insert_plain(conn, changes, [one], now)
+        if texts.is_long(one[_PAYLOAD]):
+            job_id = _insert_long(conn, one)
+        else:
+            conn.execute(INSERT, one)
+            job_id = conn.last_insert_rowid()
+        placed.append(_placed(changes, job_id, one, now))
+    return placed
 
 
-def _inline(values: Values) -> Values:
-    """Return what goes into the row itself."""
-    return (*values[:_PAYLOAD], None, *values[_PAYLOAD + 1 :]) if texts.is_long(values[_PAYLOAD]) else values
+def _insert_together(
+    conn: apsw.Connection, changes: list[Change], values: Sequence[Values], now: datetime
+) -> list[Placed]:
+    conn.executemany(INSERT, values)
+    # AUTOINCREMENT under the write lock: the ids of consecutive inserts are consecutive.
+    first = conn.last_insert_rowid() - len(values) + 1
+    return [_placed(changes, job_id, one, now) for job_id, one in enumerate(values, first)]
+
+
+def _insert_long(conn: apsw.Connection, values: Values) -> int:
+    """Insert a row without its payload, which goes beside it; return the job's id."""
+    conn.execute(INSERT, (*values[:_PAYLOAD], None, *values[_PAYLOAD + 1 :]))
+    job_id = conn.last_insert_rowid()
+    conn.execute(INSERT_PAYLOAD, (job_id, values[_PAYLOAD]))
+    return job_id
 
 
 def _placed(changes: list[Change], job_id: int, values: Values, now: datetime) -> Placed:

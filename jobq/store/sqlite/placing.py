@@ -1,6 +1,6 @@
 """What the rows of its kind and its queue say of a job that is to be inserted."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import apsw
 
@@ -24,17 +24,9 @@ ADD_QUEUE = "INSERT OR IGNORE INTO jobq_queue (name) VALUES (?)"
 
 _INGEST = Priority.INGEST.value
 
-
-class Place(NamedTuple):
-    """The queue that a job goes to, and what it gets where its enqueue left that open."""
-
-    queue: str
-    priority: int
-    max_attempts: int
-    max_deferrals: int | None
-    #: Whether the kind, and the queue, have rows.
-    kind_known: bool
-    queue_known: bool
+#: What a job gets: its queue, and priority, attempts and deferrals where its enqueue left them open; then whether the
+#: kind and the queue have rows. A plain tuple, because each enqueue makes one.
+Place = tuple[str, int, int, int | None, bool]
 
 
 def look(conn: apsw.Connection, kind: str, queue: str | None) -> Place:
@@ -54,20 +46,16 @@ def look(conn: apsw.Connection, kind: str, queue: str | None) -> Place:
     if accepted is not None:
         accepting.require(kind, queue, accepted)
     priority = priority if priority is not None and LOWEST <= priority <= HIGHEST else _INGEST
-    return Place(queue, priority, max_attempts or DEFAULT_ATTEMPTS, max_deferrals, known, found is not None)
+    return queue, priority, max_attempts or DEFAULT_ATTEMPTS, max_deferrals, known and found is not None
+
+
+def note(conn: apsw.Connection, kind: str, queue: str) -> None:
+    """Make the rows of a kind and a queue, where there are none."""
+    conn.execute(ADD_KIND, (kind,))
+    conn.execute(ADD_QUEUE, (queue,))
 
 
 def _own(queue: bytes | None) -> str:
     """Return the queue of a kind's row; one that names none, or whose name was broken by hand, has the default one."""
     name = texts.lenient(queue)
     return name if name is not None and is_queue(name) else DEFAULT_QUEUE
-
-
-def introduce(conn: apsw.Connection, kind: str, queue: str | None) -> Place:
-    """Do the same, and note a kind or a queue that is new."""
-    place = look(conn, kind, queue)
-    if not place.kind_known:
-        conn.execute(ADD_KIND, (kind,))
-    if not place.queue_known:
-        conn.execute(ADD_QUEUE, (place.queue,))
-    return place
