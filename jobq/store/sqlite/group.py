@@ -11,7 +11,8 @@ import apsw
 from jobq.model.events import Change
 from jobq.store.sqlite.connection import DatabaseFile
 from jobq.store.sqlite.faults import again, translate
-from jobq.store.sqlite.turn import Operation, State, Ticket, Turn
+from jobq.store.sqlite.handle import Handle
+from jobq.store.sqlite.turn import State, Ticket, Turn
 
 #: A group ends after this many riders, or when this many seconds have passed: transactions stay short for others.
 MOST_RIDERS = 63
@@ -24,12 +25,14 @@ class Group:
     """One transaction on the writing connection, and who shares it."""
 
     __slots__ = (
-        "committed", "committing", "connection", "failure", "fed", "file", "leader", "on_commit", "read_only", "riders",
-        "spoiled", "synced",
+        "committed", "committing", "connection", "execute", "failure", "fed", "file", "handle", "leader", "on_commit",
+        "read_only", "riders", "spoiled", "synced",
     )  # fmt: skip
 
-    def __init__(self, connection: apsw.Connection, file: DatabaseFile, leader: Ticket, *, synced: bool) -> None:
-        self.connection = connection
+    def __init__(self, handle: Handle, file: DatabaseFile, leader: Ticket, *, synced: bool) -> None:
+        self.handle = handle
+        self.connection = handle.connection
+        self.execute = handle.control.execute
         self.file = file
         self.leader = leader
         self.synced = synced
@@ -46,20 +49,13 @@ class Group:
         #: Whether it could only read.
         self.read_only = False
 
-    def run(self, operation: Operation) -> None:
-        """Carry out the leader's operation."""
-        self.leader.result = operation(self.connection, self.leader.changes)
-
     def carry_riders(self, turn: Turn) -> None:
         """Carry out the operations of those who wait, until there are no more or the group is large enough."""
-        rider = turn.board(self.riders, synced=self.synced)
-        if rider is None:
-            return
         until = time.monotonic() + LONGEST_GROUP
-        while rider is not None and self._carry(rider):
-            if len(self.riders) >= MOST_RIDERS or time.monotonic() >= until:
+        while len(self.riders) < MOST_RIDERS and time.monotonic() < until:
+            rider = turn.board(self.riders, synced=self.synced) if turn.line else None
+            if rider is None or not self._carry(rider):
                 return
-            rider = turn.board(self.riders, synced=self.synced)
 
     def commit(self) -> None:
         """Commit for all, provided that the file still is the one that was opened."""
@@ -67,7 +63,7 @@ class Group:
         if not self.connection.in_transaction:
             raise RuntimeError("an operation ended the transaction that it was called in")
         self.committing = True
-        self.connection.execute("COMMIT")
+        self.execute("COMMIT")
         self.committed = True
 
     def fail(self, error: Exception) -> Exception:
@@ -91,7 +87,7 @@ class Group:
         # FULL and I/O errors have rolled back by themselves; a ROLLBACK then would raise and hide the cause.
         if in_transaction:
             try:
-                self.connection.execute("ROLLBACK")
+                self.execute("ROLLBACK")
             except apsw.Error:
                 self.spoiled = True
 
@@ -122,7 +118,7 @@ class Group:
         """Carry out one rider's operation; False when the group can take no more."""
         self.file.check_process()
         operation = rider.operation
-        execute = self.connection.execute
+        execute = self.execute
         try:
             execute("SAVEPOINT jobq_rider")
         except apsw.BusyError:

@@ -34,7 +34,9 @@ class Transactions:
         self.close = close
         self._now = now
         self._roll = roll
-        self._durability = durability
+        #: Whether a commit is synced that has to survive a power cut, and whether any other is.
+        self._durable_synced = durability is not Durability.RELAXED
+        self._other_synced = durability is Durability.FULL
         self._busy_timeout = busy_timeout
 
     def transaction(
@@ -42,7 +44,7 @@ class Transactions:
     ) -> AbstractContextManager[Hosted]:
         """Keep a transaction open for the calling thread."""
         return self.engine.transaction(
-            sync=self._synced(durable=True),
+            sync=self._durable_synced,
             busy_timeout=self._busy_timeout,
             on_commit=on_commit,
             on_blocked=on_blocked,
@@ -53,8 +55,9 @@ class Transactions:
         return self.engine.snapshot(busy_timeout=self._busy_timeout)
 
     def _write(self, operation: Callable[[apsw.Connection, list[Change]], T], *, durable: bool = True) -> T:
+        sync = self._durable_synced if durable else self._other_synced
         try:
-            return self.engine.write(operation, sync=self._synced(durable=durable), busy_timeout=self._busy_timeout)
+            return self.engine.write(operation, sync=sync, busy_timeout=self._busy_timeout)
         except (apsw.SQLError, UnicodeDecodeError) as error:
             raise damage(error, self.engine.path) from None
 
@@ -63,6 +66,3 @@ class Transactions:
             return self.engine.read(operation, busy_timeout=self._busy_timeout)
         except (apsw.SQLError, UnicodeDecodeError) as error:
             raise damage(error, self.engine.path) from None
-
-    def _synced(self, *, durable: bool) -> bool:
-        return self._durability is Durability.FULL or (durable and self._durability is Durability.BALANCED)

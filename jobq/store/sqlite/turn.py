@@ -14,6 +14,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from enum import IntEnum
+from threading import get_ident
 from typing import Any
 
 import apsw
@@ -37,21 +38,23 @@ _WAITING, _LEADING, _RIDING, _DONE = State
 
 
 class Overdue(Exception):
-    """The deadline of a ticket passed before its turn came."""
+    """The patience of a ticket ended before its turn came."""
 
 
 class Ticket:
-    """One thread's wish to write; without an operation it wants the lock for itself."""
+    """The calling thread's wish to write; without an operation it wants the lock for itself."""
 
-    __slots__ = ("changes", "deadline", "error", "operation", "ran", "result", "state", "sync", "wake")
+    __slots__ = ("changes", "error", "operation", "patience", "ran", "result", "state", "sync", "thread", "wake")
 
     #: Made and taken when the thread has to wait; released by whoever wakes it.
     wake: threading.Lock
 
-    def __init__(self, operation: Operation | None, *, sync: bool, deadline: float) -> None:
+    def __init__(self, operation: Operation | None, *, sync: bool, patience: float) -> None:
+        self.thread = get_ident()
         self.operation = operation
         self.sync = sync
-        self.deadline = deadline
+        #: How many seconds it may wait from now on; what it waited for its turn is taken off.
+        self.patience = patience
         self.state: State = _WAITING
         self.changes: list[Change] = []
         self.ran = False
@@ -64,31 +67,34 @@ class Turn:
 
     def __init__(self) -> None:
         self._mutex = threading.Lock()
-        self._waiting: deque[Ticket] = deque()
-        self._held = False
+        #: Who waits, and stale entries; empty it means nobody, which is nearly always all there is to know.
+        self.line: deque[Ticket] = deque()
+        #: The thread that holds the lock; 0 when it is free.
+        self.holder = 0
 
     @property
     def waiting(self) -> int:
         """How many threads wait."""
         with self._mutex:
-            return sum(ticket.state is _WAITING for ticket in self._waiting)
+            return sum(ticket.state is _WAITING for ticket in self.line)
 
     def enter(self, ticket: Ticket) -> bool:
         """Return True when the caller holds the lock, False when a holder has carried out its operation.
 
-        Raises Overdue after the ticket's deadline. However it ends, :meth:`leave` must follow.
+        Raises Overdue after the ticket's patience. However it ends, :meth:`leave` must follow.
         """
         with self._mutex:
-            if not self._held:
-                self._held = True
+            if not self.holder:
+                self.holder = ticket.thread
                 ticket.state = _LEADING
                 return True
             ticket.wake = threading.Lock()
             ticket.wake.acquire()
-            self._waiting.append(ticket)
-        remaining = ticket.deadline - time.monotonic()
-        if not ticket.wake.acquire(timeout=min(max(remaining, 0.0), threading.TIMEOUT_MAX)):
+            self.line.append(ticket)
+        began = time.monotonic()
+        if not ticket.wake.acquire(timeout=min(max(ticket.patience, 0.0), threading.TIMEOUT_MAX)):
             self._give_up(ticket)
+        ticket.patience -= time.monotonic() - began
         return ticket.state is _LEADING
 
     def leave(self, ticket: Ticket) -> None:
@@ -96,7 +102,16 @@ class Turn:
         while ticket.state is not _DONE:
             with self._mutex:
                 if ticket.state is _LEADING:
-                    self._hand_on(ticket)
+                    successor = self._next() if self.line else None
+                    # No Python call before the release: an interrupt on entering it would leave the lock to nobody.
+                    ticket.state = _DONE
+                    if successor is None:
+                        self.holder = 0
+                    else:
+                        self.holder = successor.thread
+                        successor.state = _LEADING
+                        successor.wake.release()
+                        self.line.popleft()
                 elif ticket.state is _WAITING:
                     ticket.state = _DONE
             if ticket.state is _RIDING:
@@ -104,22 +119,18 @@ class Turn:
 
     def needs_sync(self, limit: int) -> bool:
         """Tell whether one of the next waiters wants its commit synced."""
-        if not self._waiting:
-            return False
         with self._mutex:
-            return any(ticket.sync for ticket in itertools.islice(self._waiting, limit))
+            return any(ticket.sync for ticket in itertools.islice(self.line, limit))
 
     def board(self, riders: list[Ticket], *, synced: bool) -> Ticket | None:
         """Take the next waiter as a rider if it may ride in this group; only for the holder."""
-        if not self._waiting:
-            return None
         with self._mutex:
             ticket = self._next()
             if ticket is None or ticket.operation is None or (ticket.sync and not synced):
                 return None
             ticket.state = _RIDING
             riders.append(ticket)
-            self._waiting.popleft()
+            self.line.popleft()
             return ticket
 
     def put_back(self, tickets: list[Ticket]) -> None:
@@ -132,7 +143,7 @@ class Turn:
                 ticket.error = None
                 ticket.ran = False
                 ticket.state = _WAITING
-                self._waiting.appendleft(ticket)
+                self.line.appendleft(ticket)
 
     def answer(self, ticket: Ticket) -> None:
         """Wake a rider whose result or error is filled in."""
@@ -155,22 +166,10 @@ class Turn:
         # Chosen at the last moment; if as a rider, the holder is at work on it and will answer.
         ticket.wake.acquire()
 
-    def _hand_on(self, ticket: Ticket) -> None:
-        successor = self._next()
-        if successor is None:
-            ticket.state = _DONE
-            self._held = False
-            return
-        # No Python call before the release: an interrupt on entering it would leave the lock to nobody.
-        ticket.state = _DONE
-        successor.state = _LEADING
-        successor.wake.release()
-        self._waiting.popleft()
-
     def _next(self) -> Ticket | None:
-        while self._waiting:
-            ticket = self._waiting[0]
+        while self.line:
+            ticket = self.line[0]
             if ticket.state is _WAITING:
                 return ticket
-            self._waiting.popleft()
+            self.line.popleft()
         return None

@@ -6,7 +6,6 @@ multiplies the throughput of a busy process. Whether a commit is synced is chose
 change it inside a transaction; a rider that needs a sync never shares a commit without one.
 """
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import get_ident
@@ -19,10 +18,8 @@ from jobq.model.events import Change
 from jobq.store.sqlite import connection as connections
 from jobq.store.sqlite.connection import DatabaseFile
 from jobq.store.sqlite.group import MOST_RIDERS, Group
-from jobq.store.sqlite.patience import wait_at_most
-from jobq.store.sqlite.turn import Operation, Overdue, State, Ticket, Turn
-
-_LEADING = State.LEADING
+from jobq.store.sqlite.handle import Handle
+from jobq.store.sqlite.turn import Operation, Overdue, Ticket, Turn
 
 
 class Writer:
@@ -45,18 +42,14 @@ class Writer:
         #: Whether the last connection could only read.
         self._read_only = False
         self._turn = Turn()
-        self._connection: apsw.Connection | None = None
-        #: Whether commits of the connection are synced; None when that is not known.
-        self._synced: bool | None = None
-        #: The thread that holds the turn.
-        self._leader = 0
+        self._handle: Handle | None = None
         #: Told when a thread waited in vain; set by the thread that keeps a transaction open.
         self._on_blocked: Callable[[], None] | None = None
 
     @property
     def is_open(self) -> bool:
         """Whether a handle on the file is open."""
-        return self._connection is not None
+        return self._handle is not None
 
     @property
     def waiting(self) -> int:
@@ -66,7 +59,7 @@ class Writer:
     @property
     def is_mine(self) -> bool:
         """Whether the calling thread holds the turn."""
-        return self._leader == get_ident()
+        return self._turn.holder == get_ident()
 
     def write(self, operation: Operation, *, sync: bool, busy_timeout: float) -> Any:
         """Carry out an operation in a transaction of its own or of a group, and return what it returned.
@@ -74,7 +67,7 @@ class Writer:
         Raises what the operation raised, or a store error; then nothing of it was written. The wait for the turn and
         SQLite's wait for the lock share the one ``busy_timeout`` (seconds).
         """
-        ticket = Ticket(operation, sync=sync, deadline=time.monotonic() + busy_timeout)
+        ticket = Ticket(operation, sync=sync, patience=busy_timeout)
         turn = self._turn
         try:
             if self._enter(turn, ticket):
@@ -83,9 +76,9 @@ class Writer:
             # Twice, here and below: an interrupt may strike as the call begins. Both are idempotent, and a turn that
             # is never left, or a transaction that is never ended, would stop every thread.
             try:
-                self._leave(turn, ticket)
+                turn.leave(ticket)
             except BaseException:
-                self._leave(turn, ticket)
+                turn.leave(ticket)
                 raise
         if ticket.error is not None:
             try:
@@ -104,14 +97,13 @@ class Writer:
         It is committed at the end of the block, and rolled back when the block raises, which goes through as it is.
         ``on_commit`` is called after the commit, still under the lock; ``on_blocked`` by a thread that waited in vain.
         """
-        turn, ticket = self._turn, Ticket(None, sync=sync, deadline=time.monotonic() + busy_timeout)
+        turn, ticket = self._turn, Ticket(None, sync=sync, patience=busy_timeout)
         try:
             self._enter(turn, ticket)
-            self._leader = get_ident()
-            group = Group(self.connection(ticket.deadline - time.monotonic()), self._file, ticket, synced=sync)
+            group = Group(self._ready(ticket.patience), self._file, ticket, synced=sync)
             group.on_commit = on_commit
             try:
-                self._step(group, lambda: self._begin(group))
+                self._step(group, lambda: group.handle.begin(synced=sync))
                 self._on_blocked = on_blocked
                 yield group
                 self._step(group, group.commit)
@@ -124,41 +116,37 @@ class Writer:
                     raise
         finally:
             try:
-                self._leave(turn, ticket)
+                turn.leave(ticket)
             except BaseException:
-                self._leave(turn, ticket)
+                turn.leave(ticket)
                 raise
 
     def hold(self, *, busy_timeout: float) -> Ticket:
         """Take the turn without a transaction and without riders; StoreBusy when it is not free in time."""
-        ticket = Ticket(None, sync=False, deadline=time.monotonic() + busy_timeout)
+        ticket = Ticket(None, sync=False, patience=busy_timeout)
         try:
             self._enter(self._turn, ticket)
-            self._leader = get_ident()
         except BaseException:
-            self._leave(self._turn, ticket)
+            self._turn.leave(ticket)
             raise
         return ticket
 
     def let_go(self, ticket: Ticket) -> None:
         """Give back what :meth:`hold` took. Idempotent."""
-        self._leave(self._turn, ticket)
+        self._turn.leave(ticket)
 
     def connection(self, busy_timeout: float) -> apsw.Connection:
         """Return the writing connection, opened where it was not; only for the holder of the turn."""
-        if self._connection is None:
-            self._synced = None
-            if self._read_only:
-                self._close_others()
-            self._connection = self._open_connection(busy_timeout)
-        wait_at_most(self._connection, busy_timeout)
-        return self._connection
+        handle = self._ready(busy_timeout)
+        # Whoever has the connection may make it wait otherwise.
+        handle.busy_timeout = None
+        return handle.connection
 
     def close(self) -> None:
         """Close the connection; only for the holder of the turn."""
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            connections.close(connection)
+        handle, self._handle = self._handle, None
+        if handle is not None:
+            connections.close(handle.connection)
 
     def freeze(self) -> None:
         """Keep every thread out of the lock itself, over a fork."""
@@ -172,13 +160,22 @@ class Writer:
         """Forget the threads of the parent process; returns the connection if it is still open."""
         self._turn.thaw()
         self._turn = Turn()
-        self._leader = 0
         self._on_blocked = None
-        connection, self._connection = self._connection, None
-        return [] if connection is None else [connection]
+        handle, self._handle = self._handle, None
+        return [] if handle is None else [handle.connection]
+
+    def _ready(self, busy_timeout: float) -> Handle:
+        handle = self._handle
+        if handle is None:
+            if self._read_only:
+                self._close_others()
+            handle = self._handle = Handle(self._open_connection(busy_timeout))
+        if busy_timeout != handle.busy_timeout:
+            handle.wait(busy_timeout)
+        return handle
 
     def _enter(self, turn: Turn, ticket: Ticket) -> bool:
-        if self._leader == get_ident():
+        if turn.holder == ticket.thread:
             raise RuntimeError("a write was started inside another write of the same thread")
         try:
             return turn.enter(ticket)
@@ -188,19 +185,15 @@ class Writer:
             detail = "another thread of this process held the writer"
             raise StoreBusy(self._file.path, detail, code=apsw.SQLITE_BUSY) from None
 
-    def _leave(self, turn: Turn, ticket: Ticket) -> None:
-        if ticket.state is _LEADING:
-            self._leader = 0
-        turn.leave(ticket)
-
     def _lead(self, turn: Turn, leader: Ticket, operation: Operation) -> None:
-        self._leader = get_ident()
-        connection = self.connection(leader.deadline - time.monotonic())
-        group = Group(connection, self._file, leader, synced=leader.sync or turn.needs_sync(MOST_RIDERS))
+        handle = self._ready(leader.patience)
+        synced = leader.sync or bool(turn.line and turn.needs_sync(MOST_RIDERS))
+        group = Group(handle, self._file, leader, synced=synced)
         try:
-            self._begin(group)
-            group.run(operation)
-            group.carry_riders(turn)
+            handle.begin(synced=synced)
+            leader.result = operation(handle.connection, leader.changes)
+            if turn.line:
+                group.carry_riders(turn)
             group.commit()
         except Exception as exc:
             fault = group.fail(exc)
@@ -223,28 +216,22 @@ class Writer:
                 raise
             raise fault from exc
 
-    def _begin(self, group: Group) -> None:
-        if group.synced is not self._synced:
-            # Unknown until it is done: a commit must never be taken for synced when it is not.
-            self._synced = None
-            connections.set_synced(group.connection, synced=group.synced)
-            self._synced = group.synced
-        group.connection.execute("BEGIN IMMEDIATE")
-
     def _settle(self, turn: Turn, group: Group) -> None:
         """End the transaction, feed what was committed, wake the riders. Idempotent, in case of an interrupt."""
-        if group.connection is not self._connection:
+        if group.handle is not self._handle:
             return  # Forked meanwhile, or closed below: the transaction and the riders are not ours to touch.
-        group.end()
+        if not group.committed:
+            group.end()
         try:
             if group.committed and not group.fed:
-                if changes := group.changes():
+                if changes := group.changes() if group.riders else group.leader.changes:
                     self._feed(changes)
                 if group.on_commit is not None:
                     group.on_commit()
                 group.fed = True
         finally:
-            group.answer(turn)
+            if group.riders:
+                group.answer(turn)
         if group.spoiled:
             self._read_only = group.read_only
             self.close()

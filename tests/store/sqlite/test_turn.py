@@ -1,7 +1,6 @@
 """The fair lock: order, riders, withdrawal."""
 
 import threading
-import time
 from typing import Any
 
 import apsw
@@ -16,7 +15,7 @@ def _nothing(connection: apsw.Connection, changes: list[Any]) -> None:
 
 
 def _ticket(*, sync: bool = False, alone: bool = False, seconds: float = 20) -> Ticket:
-    return Ticket(None if alone else _nothing, sync=sync, deadline=time.monotonic() + seconds)
+    return Ticket(None if alone else _nothing, sync=sync, patience=seconds)
 
 
 def _queue(turn: Turn, *tickets: Ticket) -> list[tuple[int, str]]:

@@ -330,7 +330,7 @@ def test_b03_everybody_who_waits_gives_up_at_their_own_deadline(bench: Bench, ot
 def test_wait_for_the_turn_counts_against_the_busy_timeout(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """Once it is a thread's turn, SQLite waits for the lock only as long as is left."""
     left: list[float] = []
-    monkeypatch.setattr("jobq.store.sqlite.writer.wait_at_most", lambda conn, seconds: left.append(seconds))
+    monkeypatch.setattr("jobq.store.sqlite.handle.wait_at_most", lambda conn, seconds: left.append(seconds))
     held = bench.writer.hold(busy_timeout=1)
     thread = start(lambda: bench.write(insert("a"), busy_timeout=9))
     until(lambda: bench.writer.waiting == 1)
