@@ -97,6 +97,17 @@ class Target:
         return issubclass(event_type, self.types) and (self.private or not event_type.private)
 
 
+class Routes(dict[type[Event], tuple[Target, ...]]):
+    """Who of an audience is told the events of a class, worked out when it is first asked for."""
+
+    def __init__(self, audience: tuple[Target, ...]) -> None:
+        self._audience = audience
+
+    def __missing__(self, event_type: type[Event]) -> tuple[Target, ...]:
+        found = self[event_type] = tuple(target for target in self._audience if target.wants(event_type))
+        return found
+
+
 class Listener:
     """A function of the host's that is told events; what it raises is logged."""
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from jobq.arguments import check_int
-from jobq.audience import Listener, Receiver, Subscription, Target, Weakly, all_events, call
+from jobq.audience import Listener, Receiver, Routes, Subscription, Target, Weakly, all_events, call
 from jobq.blocks import Blocks
 from jobq.doorbell import Doorbell
 from jobq.errors import ArgumentError
@@ -37,7 +37,7 @@ class Bus:
         # Its lock guards everything here: who listens, and the order in which events are numbered.
         self._ring = Ring(ring_size)
         self._audience: tuple[Target, ...] = ()
-        self._routes: dict[type[Event], tuple[Target, ...]] = {}
+        self._routes = Routes(())
         self._watchers: tuple[tuple[Watcher, Callable[[Change], bool]], ...] = ()
         self._known: set[type[Event]] = set()
         # Two lanes, so that a slow listener does not hold up the waking of workers.
@@ -57,7 +57,7 @@ class Bus:
     def wants(self, event_type: type[Event]) -> bool:
         """Whether anybody is told events of this class: what is private and large is not published for nobody."""
         with self._ring.lock:
-            return bool(self._route(event_type))
+            return bool(self._routes[event_type])
 
     def feed(self, changes: Sequence[Change]) -> None:
         """Take committed changes from the store, in the order of the commits.
@@ -96,7 +96,8 @@ class Bus:
 
     def wake(self) -> None:
         """Tell the watchers, who are quick, and the waiting runners of other processes, and no listener."""
-        self._changes.drain()
+        if self._changes.pending:
+            self._changes.drain()
         if self._doorbell is not None:
             self._doorbell.ring()
 
@@ -199,7 +200,7 @@ class Bus:
 
     def _enter(self, items: Sequence[Change | Event], event_type: type[Event]) -> None:
         with self._ring.lock:
-            if self._events.pending or self._route(event_type):
+            if self._events.pending or self._routes[event_type]:
                 self._events.pending.extend(items)
             else:
                 # Nobody wants them: they are kept for who comes back, and cost no more than that.
@@ -215,11 +216,14 @@ class Bus:
 
     def _join(self, target: Target) -> None:
         # Without those that nobody holds any more: no finalizer may take the lock, for it runs wherever it likes.
-        self._audience, self._routes = (*(kept for kept in self._audience if not kept.gone), target), {}
+        self._seat((*(kept for kept in self._audience if not kept.gone), target))
 
     def _leave(self, target: Target) -> None:
         with self._ring.lock:
-            self._audience, self._routes = tuple(kept for kept in self._audience if kept is not target), {}
+            self._seat(tuple(kept for kept in self._audience if kept is not target))
+
+    def _seat(self, audience: tuple[Target, ...]) -> None:
+        self._audience, self._routes = audience, Routes(audience)
 
     def _wake_next(self) -> None:
         callback, change = self._changes.pending.popleft()
@@ -230,7 +234,7 @@ class Bus:
         with self._ring.lock:
             item = self._events.pending.popleft()
             number = self._ring.add(item)
-            targets = self._route(type_of(item))
+            targets = self._routes[type_of(item)]
         if targets:
             told = Told(number, item)
             for target in targets:
@@ -243,8 +247,3 @@ class Bus:
             if target.gone:
                 self._leave(target)
 
-    def _route(self, event_type: type[Event]) -> tuple[Target, ...]:
-        found = self._routes.get(event_type)
-        if found is None:
-            found = self._routes[event_type] = tuple(target for target in self._audience if target.wants(event_type))
-        return found

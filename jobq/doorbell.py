@@ -20,6 +20,8 @@ from jobq.model.job import JobState
 #: For so many seconds a list of the listeners is good. A runner that has just started polls fast for longer than that.
 FRESH = 0.1
 
+_QUEUED = JobState.QUEUED
+
 
 class Doorbell:
     """The runners that wait at one file, as one process sees them; safe to use from any thread.
@@ -39,13 +41,14 @@ class Doorbell:
 
     def listeners(self) -> int:
         """Return how many sockets there are, in this process and in others."""
-        self._refresh()
+        if time.monotonic() >= self._fresh_until:
+            self._refresh()
         return len(self._others) + len(self.own)
 
     def feed(self, changes: Sequence[Change]) -> None:
         """Take committed changes: the next :meth:`ring` is one if a job waits now. Called under the write lock."""
         for change in changes:
-            if change.state is JobState.QUEUED:
+            if change.state is _QUEUED:
                 self._due = True
                 return
 
@@ -64,7 +67,8 @@ class Doorbell:
         if not self._due:
             return
         self._due = False
-        self._refresh()
+        if time.monotonic() >= self._fresh_until:
+            self._refresh()
         for name in self._others:
             self._send(name)
 
@@ -89,8 +93,6 @@ class Doorbell:
         return sender
 
     def _refresh(self) -> None:
-        if time.monotonic() < self._fresh_until:
-            return
         names = os.listdir(self.folder) if self._trusted() else []
         self._others = tuple(name for name in names if name not in self.own)
         self._fresh_until = time.monotonic() + FRESH
