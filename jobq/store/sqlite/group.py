@@ -49,6 +49,11 @@ class Group:
         #: Whether it could only read.
         self.read_only = False
 
+    @property
+    def threads(self) -> frozenset[int]:
+        """The threads that share it."""
+        return frozenset([self.leader.thread, *(rider.thread for rider in self.riders)])
+
     def carry_riders(self, turn: Turn) -> None:
         """Carry out the operations of those who wait, until there are no more or the group is large enough."""
         until = time.monotonic() + LONGEST_GROUP

@@ -2,8 +2,9 @@
 
 The thread that holds the turn leads a group: it begins a transaction, carries out its own operation, then those of the
 threads that wait behind it, and commits once for all. A transaction is the price of a small write, so sharing it
-multiplies the throughput of a busy process. Whether a commit is synced is chosen before BEGIN, because SQLite cannot
-change it inside a transaction; a rider that needs a sync never shares a commit without one.
+multiplies the throughput of a busy process; a synced commit even waits a moment for those who are likely to join.
+Whether a commit is synced is chosen before BEGIN, because SQLite cannot change it inside a transaction; a rider that
+needs a sync never shares a commit without one.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,6 +16,7 @@ import apsw
 
 from jobq.errors import StoreBusy
 from jobq.model.events import Change
+from jobq.store.sqlite import company
 from jobq.store.sqlite import connection as connections
 from jobq.store.sqlite.connection import DatabaseFile
 from jobq.store.sqlite.group import MOST_RIDERS, Group
@@ -34,6 +36,8 @@ class Writer:
         open_connection: Callable[[float], apsw.Connection],
         feed: Callable[[list[Change]], None],
         close_others: Callable[[], None],
+        *,
+        pause: Callable[[], object] = company.pause,
     ) -> None:
         self._file = file
         self._open_connection = open_connection
@@ -43,6 +47,7 @@ class Writer:
         self._read_only = False
         self._turn = Turn()
         self._handle: Handle | None = None
+        self._company = company.Company(pause)
         #: Told when a thread waited in vain; set by the thread that keeps a transaction open.
         self._on_blocked: Callable[[], None] | None = None
 
@@ -194,6 +199,8 @@ class Writer:
             leader.result = operation(handle.connection, leader.changes)
             if turn.line:
                 group.carry_riders(turn)
+            if synced:
+                self._company.gather(group, turn)
             group.commit()
         except Exception as exc:
             fault = group.fail(exc)

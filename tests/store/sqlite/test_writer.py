@@ -31,7 +31,8 @@ class Bench:
             connection.trace_v2(apsw.SQLITE_TRACE_STMT, lambda event: self.statements.append(event["sql"]))
             return connection
 
-        self.writer = Writer(file, open_connection, self.fed.append, lambda: None)
+        self.meanwhile: Callable[[], object] = lambda: None  # while a synced commit waits for company
+        self.writer = Writer(file, open_connection, self.fed.append, lambda: None, pause=lambda: self.meanwhile())
 
     def write(self, operation: Operation, *, sync: bool = False, busy_timeout: float = 20) -> Any:
         """Write."""
@@ -81,7 +82,6 @@ def test_write_returns_the_result_and_feeds_its_changes(bench: Bench, other: aps
 def test_write_without_changes_feeds_nothing(bench: Bench) -> None:
     """Nobody is woken for nothing."""
     bench.write(lambda connection, changes: None)
-
     assert bench.fed == []
 
 
@@ -162,6 +162,30 @@ def test_unsynced_group_never_carries_a_sync_rider(bench: Bench) -> None:
 
     assert levels == [1, 2]
     assert bench.count("COMMIT") == 2
+
+
+def test_synced_commit_is_shared_with_a_thread_that_comes_back(bench: Bench, other: apsw.Connection) -> None:
+    """The thread that the last synced commit answered writes again, and the next commit has waited for it."""
+    again = threading.Event()
+
+    def write_twice() -> None:
+        bench.write(insert("first"), sync=True)
+        assert again.wait(10)
+        bench.write(insert("again"), sync=True)
+
+    def come_back() -> None:
+        again.set()
+        until(lambda: bench.writer.waiting == 1)
+
+    thread = start(write_twice)
+    until(lambda: bench.fed == [["first"]])
+    bench.statements.clear()
+    bench.meanwhile = come_back
+    bench.write(insert("next"), sync=True)
+    join(thread)
+
+    assert bench.count("COMMIT") == 1
+    assert names(other) == ["first", "next", "again"]
 
 
 def test_b66_rollback_of_one_rider_does_not_touch_the_others(bench: Bench, other: apsw.Connection) -> None:
