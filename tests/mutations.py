@@ -59,8 +59,8 @@ BREAKS = (
     Break(
         "a held key is not looked up",
         "jobq/store/sqlite/enqueue.py",
-        "    held = holder(conn, one[_KEY])\n        if held is not None:",
-        "    held = holder(conn, one[_KEY])\n        if held is None:",
+        "else holder(conn, one[_KEY])\n        if held is not None:",
+        "else holder(conn, one[_KEY])\n        if held is None:",
     ),
     Break("cap ignored by the claim", "jobq/store/sqlite/claim.py", "self._room[kind] -= 1", "pass"),
     Break(
@@ -83,7 +83,7 @@ BREAKS = (
     Break("paused queues are claimed from", "jobq/store/sqlite/lanes.py",
           "JOIN jobq_queue AS queue ON queue.name = wanted.value AND queue.paused_at IS NULL",
           "JOIN jobq_queue AS queue ON queue.name = wanted.value"),
-    Break("IMMEDIATE to DEFERRED", "jobq/store/sqlite/writer.py", '"BEGIN IMMEDIATE"', '"BEGIN DEFERRED"',
+    Break("IMMEDIATE to DEFERRED", "jobq/store/sqlite/handle.py", '"BEGIN IMMEDIATE"', '"BEGIN DEFERRED"',
           ("tests/store", "tests/crash/test_processes.py")),
     Break("event before commit", "jobq/store/sqlite/writer.py", "if group.committed and not group.fed:",
           "if not group.fed:", ("tests/store", "tests/crash/test_failing_files.py")),
@@ -93,7 +93,7 @@ BREAKS = (
           "        return self._write(lambda conn, changes: enqueue.enqueue(conn, changes, drafts, now=now))",
           ("tests/store",)),
     Break("acknowledged work is not synced", "jobq/store/sqlite/transactions.py",
-          "(durable and self._durability is Durability.BALANCED)", "False",
+          "durability is not Durability.RELAXED", "durability is Durability.FULL",
           ("tests/store/sqlite", "tests/crash/test_power_cut.py")),
     Break("heartbeat stopped first", "jobq/runtime/crew.py", "        self._overseer.stopping = self.shutdown\n",
           "        self._services[1].stop()\n        self._overseer.stopping = self.shutdown\n", ("tests/runtime",)),

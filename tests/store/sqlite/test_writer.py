@@ -183,7 +183,6 @@ def test_synced_commit_is_shared_with_a_thread_that_comes_back(bench: Bench, oth
     bench.meanwhile = come_back
     bench.write(insert("next"), sync=True)
     join(thread)
-
     assert bench.count("COMMIT") == 1
     assert names(other) == ["first", "next", "again"]
 
