@@ -6,7 +6,7 @@ from typing import TypeVar
 import apsw
 
 from jobq.errors import StoreBusy
-from jobq.store.sqlite import upkeep
+from jobq.store.sqlite import foreign, upkeep
 from jobq.store.sqlite.connection import DatabaseFile
 from jobq.store.sqlite.faults import reraise
 from jobq.store.sqlite.readers import Readers
@@ -32,7 +32,11 @@ class Aside:
                 reraise(exc, self._file.path, errno=connection.system_errno)
 
     def checkpoint(self) -> None:
-        """Move the WAL into the database; cut it back when it has grown large."""
+        """Move the WAL into the database; cut it back when it has grown large.
+
+        Raises StoreCorrupt where the WAL is one that nobody else can see any more.
+        """
+        foreign.check_beside(self._file.path)
         self.run(upkeep.checkpoint)
         if upkeep.is_overgrown(self._file.path):
             self._reset_wal()

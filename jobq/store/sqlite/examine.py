@@ -9,7 +9,7 @@ import apsw
 
 from jobq.errors import ForeignHandle, StoreCorrupt
 from jobq.model.finding import Finding, judge
-from jobq.store.sqlite import filesystem
+from jobq.store.sqlite import filesystem, foreign
 from jobq.store.sqlite.engine import Engine
 from jobq.store.sqlite.upkeep import Status
 
@@ -38,12 +38,19 @@ def examine(
     copies = "its own copy" if apsw.using_amalgamation else "the system's copy"
     yield Finding(check="library", ok=True, detail=f"SQLite {status.library}, apsw uses {copies}")
     yield Finding(check="schema", ok=True, detail=f"version {status.schema_version}")
-    foreign = engine.foreign_handles()
+    second = engine.foreign_handles()
     yield judge(
         "foreign handle",
-        foreign,
-        "something but apsw has the file open in this process" if foreign else "none in this process",
+        second,
+        "something but apsw has the file open in this process" if second else "none in this process",
         ForeignHandle(engine.path).fix,
+    )
+    removed = foreign.removed(engine.path)
+    yield judge(
+        "removed file",
+        removed is not None,
+        f"the {removed} file was removed while it was open" if removed else "none beside the database",
+        "Stop every process that uses the file, this one last: its end moves into the database what only it can see.",
     )
     yield judge(
         "journal",

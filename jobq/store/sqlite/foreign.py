@@ -1,15 +1,16 @@
-"""The guard against a second copy of SQLite on our file in this process.
+"""What the open descriptors of this process tell: a second copy of SQLite on our file, or a file that was removed.
 
 Two copies do not know of each other's POSIX locks and corrupt the file within seconds. A descriptor does not tell
 whose SQLite opened it, so the descriptors are compared with the connections that apsw knows.
 """
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 import apsw
 
-from jobq.errors import ForeignHandle
+from jobq.errors import ForeignHandle, StoreCorrupt
 
 _DESCRIPTORS = Path("/proc/self/fd")
 
@@ -37,6 +38,28 @@ def found(path: str) -> bool:
     # Each copy of SQLite opens the -shm file once, however many connections it has.
     index = _identity(path + "-shm")
     return index is not None and descriptors.count(index) > 1
+
+
+def removed(path: str) -> str | None:
+    """Return which file beside the database somebody removed while it was open here, as far as the system tells.
+
+    The -wal file holds commits, the -shm file the locks on them: others who open the database make new ones.
+    """
+    if not _DESCRIPTORS.is_dir():
+        return None
+    real = os.path.realpath(path)
+    ends = {f"{real}{end} (deleted)": end for end in ("-wal", "-shm")}
+    for name in os.listdir(_DESCRIPTORS):
+        with suppress(OSError):
+            if (target := os.readlink(_DESCRIPTORS / name)) in ends:
+                return ends[target]
+    return None
+
+
+def check_beside(path: str) -> None:
+    """Raise StoreCorrupt if a file beside the database was removed while it was open here."""
+    if (end := removed(path)) is not None:
+        raise StoreCorrupt(path, f"its {end} file was removed while it was open")
 
 
 def _open_files() -> list[tuple[int, int]]:
