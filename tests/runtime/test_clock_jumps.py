@@ -167,3 +167,27 @@ def test_a_job_for_later_is_not_later_after_twelve_hours_back_and_forth(jobs: jo
     clock.advance("10m")
 
     assert runner.drain().succeeded == 1
+
+
+def test_b35_clock_steps_inside_a_drain_lose_no_job(jobs: jobq.JobQueue, clock: FakeClock) -> None:
+    """Handlers during which the clock is set, back and forth: each job runs once, and the schedule goes on."""
+    steps = [-12 * 3600.0, 36 * 3600.0, -5.0, 3650 * 86400.0, -3650 * 86400.0]
+    ran: list[int] = []
+
+    @jobs.job
+    def steps_on(payload: Any, job: jobq.RunningJob) -> None:
+        ran.append(job.id)
+        if steps:
+            clock.jump(steps.pop(0))
+
+    jobs.schedules.add("minutely", every="1m", kind="steps_on")
+    made = [jobs.enqueue("steps_on", delay=delay).id for delay in (0, 0, 0, 0, 0, 0, 30)]
+    runner = jobq.Runner(jobs)
+
+    # The leap ahead makes the last one due.
+    assert runner.drain().succeeded == 7
+    assert runner.drain(until="1h").succeeded > 1
+    assert sorted(ran) == sorted(set(ran))
+    assert set(made) <= set(ran)
+    assert {job.state for job in jobs.find(limit=None)} == {"succeeded"}
+    assert clock.now() < jobs.schedules.get("minutely").next_run <= clock.now() + timedelta(minutes=1)

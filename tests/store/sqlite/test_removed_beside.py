@@ -33,6 +33,23 @@ def test_a_removed_file_beside_the_database_is_noticed_by_the_next_checkpoint(tm
         assert jobs.get(made.id).state == "queued"
 
 
+def test_a_directory_that_is_renamed_and_comes_back_has_lost_nothing(tmp_path: Path) -> None:
+    """Meanwhile each verb says that the file is gone, and none writes where nobody would find it."""
+    place, aside = tmp_path / "place", tmp_path / "aside"
+    place.mkdir()
+    with jobq.open(place / "jobs.db", clock=FakeClock()) as jobs:
+        made = jobs.enqueue("a")
+        place.rename(aside)
+        for verb in (lambda: jobs.enqueue("b"), jobs.counts, lambda: jobs.lease("a", worker="w")):
+            with pytest.raises(StoreCorrupt, match="unlinked"):
+                verb()
+        assert not place.exists()
+        aside.rename(place)
+        later = jobs.enqueue("c")
+
+        assert [job.id for job in jobs.find()] == [later.id, made.id]
+
+
 def test_another_file_that_was_removed_is_not_ours(tmp_path: Path) -> None:
     """Descriptors of files with like names are left alone."""
     with jobq.open(tmp_path / "jobs.db") as jobs, open(tmp_path / "other.db-wal", "w"):
