@@ -8,7 +8,7 @@ import apsw
 
 from jobq.model.job import KindInfo, QueueInfo
 from jobq.store.base import KindRow, QueueRow
-from jobq.store.sqlite import rows, texts
+from jobq.store.sqlite import lookup, rows, texts
 from jobq.store.sqlite.accepting import accepted_kinds
 from jobq.store.sqlite.placing import ADD_QUEUE
 
@@ -83,45 +83,13 @@ def names(conn: apsw.Connection) -> tuple[str, ...]:
 
 def queues(conn: apsw.Connection) -> list[QueueInfo]:
     """Return every queue by name."""
-    found = texts.legible(conn.execute(QUEUES))
-    return [
-        QueueInfo(
-            name=name,
-            paused_at=None if paused_at is None else rows.from_ms(paused_at),
-            paused_by=paused_by,
-            paused_why=paused_why,
-            hidden=bool(hidden),
-            kinds=accepted_kinds(kinds),
-            queued=queued,
-            running=running,
-        )
-        for name, paused_at, paused_by, paused_why, hidden, kinds, queued, running in found
-    ]
+    return list(lookup.readable(conn.execute(QUEUES), _queue_info))
 
 
 def kinds(conn: apsw.Connection, wanted: Sequence[str] | None) -> list[KindInfo]:
     """Return every kind by name, or those wanted that have a row."""
     cursor = conn.execute(ALL_KINDS) if wanted is None else conn.execute(SOME_KINDS, (json.dumps(list(wanted)),))
-    found = texts.legible(cursor)
-    return [
-        KindInfo(
-            name=row[0],
-            queue=row[1],
-            priority=row[2],
-            max_attempts=row[3],
-            max_deferrals=row[4],
-            cap=row[5],
-            retry=None if row[6] is None else _policy(row[6]),
-            retired=bool(row[7]),
-            paused_at=None if row[8] is None else rows.from_ms(row[8]),
-            paused_by=row[9],
-            paused_why=row[10],
-            intake=bool(row[11]),
-            queued=row[12],
-            running=row[13],
-        )
-        for row in found
-    ]
+    return list(lookup.readable(cursor, _kind_info))
 
 
 def declared(conn: apsw.Connection, kind: str) -> KindRow | None:
@@ -137,3 +105,35 @@ def _policy(text: str | None) -> dict[str, Any]:
     except (ValueError, RecursionError):
         return {}
     return stored if isinstance(stored, dict) else {}
+
+
+def _queue_info(row: Sequence[Any]) -> QueueInfo:
+    return QueueInfo(
+        name=row[0],
+        paused_at=None if row[1] is None else rows.from_ms(row[1]),
+        paused_by=row[2],
+        paused_why=row[3],
+        hidden=bool(row[4]),
+        kinds=accepted_kinds(row[5]),
+        queued=row[6],
+        running=row[7],
+    )
+
+
+def _kind_info(row: Sequence[Any]) -> KindInfo:
+    return KindInfo(
+        name=row[0],
+        queue=row[1],
+        priority=row[2],
+        max_attempts=row[3],
+        max_deferrals=row[4],
+        cap=row[5],
+        retry=None if row[6] is None else _policy(row[6]),
+        retired=bool(row[7]),
+        paused_at=None if row[8] is None else rows.from_ms(row[8]),
+        paused_by=row[9],
+        paused_why=row[10],
+        intake=bool(row[11]),
+        queued=row[12],
+        running=row[13],
+    )

@@ -219,11 +219,11 @@ def runner(row: Sequence[Any]) -> RunnerRow:
     return RunnerRow(
         id=row[0],
         host=row[1],
-        pid=row[2],
+        pid=int(row[2]),
         queues={queue: int(threads) for queue, threads in queues.items()},
         kinds=tuple(map(str, kinds)),
         boot_id=row[5],
-        monotonic=row[6],
+        monotonic=float(row[6]),
         started_at=from_ms(row[7]),
         beat_at=from_ms(row[8]),
     )

@@ -14,7 +14,7 @@ from jobq.model.job import HIGHEST, LOWEST
 from jobq.model.names import is_queue
 from jobq.model.schedule import CatchUp, Timing
 from jobq.model.scheduled import MOST_CATCH_UP, Rule, ScheduleInfo, timing_of
-from jobq.store.sqlite import rows, texts
+from jobq.store.sqlite import lookup, rows, texts
 
 _CATCH_UPS: dict[str | None, CatchUp] = {each.value: each for each in CatchUp}
 
@@ -88,8 +88,7 @@ def resume(conn: apsw.Connection, name: str) -> bool:
 def schedules(conn: apsw.Connection, names: Sequence[str] | None) -> list[ScheduleInfo]:
     """Return every schedule by name, or those wanted that exist."""
     cursor = conn.execute(ALL) if names is None else conn.execute(SOME, (json.dumps(list(names)),))
-    found: list[Any] = cursor.fetchall()
-    return [info(row)[0] for row in found]
+    return list(lookup.readable(cursor, lambda row: info(row)[0]))
 
 
 def require(conn: apsw.Connection, name: str) -> Any:
