@@ -6,7 +6,7 @@ until it passes without meeting the fault. ``tests.crash.verbs`` lists the verbs
 
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -182,6 +182,17 @@ def test_b44_a_fault_at_each_call_of_the_file_system(
             assert error is None
             return
     raise AssertionError("the verb never passed")
+
+
+@pytest.mark.parametrize("block", [False, True])
+def test_b44_a_handle_that_can_only_read_is_not_kept(failing: FailingFiles, fresh: Fresh, block: bool) -> None:
+    """Opened while the disk was for reading only, it is closed by the write that it refuses; the next one works."""
+    with fresh() as world:
+        failing.arm(1, apsw.SQLITE_READONLY, at=(OPEN,), forever=False)
+        with pytest.raises(StoreUnavailable), world.jobs.transaction() if block else nullcontext():
+            world.jobs.enqueue("lies", {}, delay="1h")
+        assert failing.disarm()
+        assert world.jobs.enqueue("lies", {}, delay="1h").created
 
 
 @pytest.mark.parametrize("fault", [case for case in CASES if case.values[0].is_real])
