@@ -64,5 +64,5 @@ def test_ids_that_no_float_holds_are_exact(
     assert jobs.requeue([third, second]).ids == (third, second)
     assert jobs.prune(older_than=0).total == 1
     assert main(["job", "show", str(second), "--json", "--db", jobs.path]) == 0
-    assert json.loads(capsys.readouterr().out)["id"] == second
+    assert json.loads(capsys.readouterr().out)["job"]["id"] == second
     assert [one.id for one in jobs.find()] == [part, third, second]
