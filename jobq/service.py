@@ -165,7 +165,7 @@ class Service(ABC):
             bell.clear()
             seconds = self._survive(self._round)
             if self._life is life:
-                bell.wait(None if seconds is None else together(seconds, time.monotonic()))
+                bell.wait(seconds)
         bell.close()
         self._survive(self.end)
 
@@ -177,7 +177,7 @@ class Service(ABC):
         # Set before looking: whoever changes something now either is seen by pause() or sees this, and pokes.
         self._resting = math.inf
         self._resting = seconds = self.pause()
-        return seconds
+        return together(seconds, time.monotonic())
 
     def _survive(self, step: Callable[[], float | None]) -> float | None:
         """Take a step and return what it says; where it raises report that, and return how many seconds to pause."""

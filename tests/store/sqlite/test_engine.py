@@ -232,30 +232,19 @@ def test_events_are_fed_in_the_order_of_the_commits(engine: Engine, fed: list[An
     assert fed == engine.read(names, busy_timeout=1)
 
 
-def test_b46_wal_stays_bounded_under_steady_writers_and_readers(engine: Engine, path: str) -> None:
-    """With two writers and a reader that never rest, maintenance keeps the WAL below 8 MB."""
-    done = threading.Event()
-    largest = [0]
-
-    def write() -> None:
-        for _ in range(200):
-            engine.write(_grow, sync=False, busy_timeout=20)
-
-    def read() -> None:
-        while not done.is_set():
-            engine.read(_count, busy_timeout=20)
-
-    def maintain() -> None:
-        while not done.wait(0.01):
+def test_b46_wal_stays_bounded_while_others_read(engine: Engine, other: apsw.Connection, path: str) -> None:
+    """Somebody always reads a state before the last write, so the writer's own checkpoints never come to the end of the
+    WAL; those of maintenance, between two reads, keep it below 8 MB."""
+    largest = 0
+    for number in range(400):
+        other.execute("BEGIN; SELECT count(*) FROM item").fetchall()
+        engine.write(_grow, sync=False, busy_timeout=1)
+        other.execute("COMMIT").fetchall()
+        if number % 40 == 39:
             engine.checkpoint()
-            largest[0] = max(largest[0], os.stat(path + "-wal").st_size)
+        largest = max(largest, os.stat(path + "-wal").st_size)
 
-    helpers = [start(read), start(maintain)]
-    join(start(write), start(write))
-    done.set()
-    join(*helpers)
-
-    assert 0 < largest[0] <= 8 * 1024 * 1024
+    assert 0 < largest <= 8 * 1024 * 1024
 
 
 def test_b46_wal_is_cut_back_when_a_foreign_reader_has_gone(engine: Engine, other: apsw.Connection) -> None:
