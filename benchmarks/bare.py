@@ -4,6 +4,7 @@ No Python value is built that SQLite does not need, nothing is checked, nobody i
 """
 
 import time
+from typing import Any
 
 import jobq
 from jobq.store.sqlite import connection as connections
@@ -52,6 +53,11 @@ class Bare:
         execute(_INSERT, (_TEXT, now, now))
         execute("COMMIT")
 
+    def insert_singly(self, count: int) -> None:
+        """Enqueue so many jobs, each in a transaction of its own."""
+        for _ in range(count):
+            self.insert_one()
+
     def insert_many(self, count: int) -> None:
         """Enqueue so many jobs in one transaction, with one statement."""
         now = _now()
@@ -73,7 +79,7 @@ class Bare:
 
     def succeeded(self) -> int:
         """Return how many jobs have succeeded."""
-        found = self.connection.execute("SELECT count(*) FROM jobq_job WHERE state = 'succeeded'").fetchone()
+        found: Any = self.connection.execute("SELECT count(*) FROM jobq_job WHERE state = 'succeeded'").fetchone()
         return int(found[0])
 
     def delete_succeeded(self) -> int:
@@ -83,7 +89,7 @@ class Bare:
 
     def work(self) -> float:
         """Return the seconds from the first claim to the last end of a job, as the rows tell them."""
-        found = self.connection.execute(
+        found: Any = self.connection.execute(
             "SELECT min(started_at), max(finished_at) FROM jobq_job WHERE state = 'succeeded'"
         ).fetchone()
         return float(found[1] - found[0]) / 1_000
@@ -96,7 +102,7 @@ class Bare:
         connection, now = self.connection, _now()
         connection.execute("BEGIN IMMEDIATE")
         connection.executemany(_FINISH, held)
-        found = connection.execute(_NEXT, (now, batch)).fetchall()
+        found: list[Any] = connection.execute(_NEXT, (now, batch)).fetchall()
         connection.executemany(_START, [(f"{job_id:016x}", now + 60_000, now, job_id) for job_id, _ in found])
         connection.execute("COMMIT")
         return [(now, job_id, f"{job_id:016x}") for job_id, _ in found]

@@ -151,13 +151,9 @@ def _heard() -> Callable[[], object]:
 
 def _logged(folder: str) -> Callable[[], object]:
     bus = Bus()
-    EventLogs(bus).open(
-        f"{folder}/events.jsonl",
-        max_bytes=MAX_BYTES,
-        backups=BACKUPS,
-        now=lambda: datetime.now(UTC),
-        redactor=Redactor(),
-    )
+    logs = EventLogs(bus)
+    logs.join(Redactor())
+    logs.open(f"{folder}/events.jsonl", max_bytes=MAX_BYTES, backups=BACKUPS, now=lambda: datetime.now(UTC))
     group = (CHANGE,) * GROUP
 
     def batch() -> None:

@@ -18,7 +18,7 @@ from benchmarks.report import Figure, Report, peak_memory_mb
 from jobq.model.lease import ClaimRequest, Settlement
 from jobq.model.outcome import Succeeded
 from jobq.store import open_store
-from jobq.store.base import Draft, Durability, KindRow, Store
+from jobq.store.base import Draft, Durability, KindRow, QueueRow, Store
 
 BACKLOGS = (1_000, 100_000, 1_000_000)
 CAPPED, FUTURE = 300_000, 100_000
@@ -81,7 +81,7 @@ def _build(path: Path, backlog: int, *, crowded: bool) -> Store:
             KindRow("plain", "default", 50, 5, None, None, retry),
             KindRow("capped", "default", 50, 5, None, 1, retry),
         ],
-        ["default"],
+        [QueueRow("default")],
         [],
     )
     if crowded:

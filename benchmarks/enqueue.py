@@ -64,7 +64,7 @@ def _bare(count: int, *, synced: bool) -> float:
     with tempfile.TemporaryDirectory() as folder:
         bare = Bare(str(Path(folder, "jobs.db")), synced=synced)
         try:
-            return _rate(count, lambda: [bare.insert_one() for _ in range(count)])
+            return _rate(count, lambda: bare.insert_singly(count))
         finally:
             bare.close()
 

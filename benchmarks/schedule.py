@@ -38,7 +38,7 @@ class Clock:
 
 def run() -> Report:
     """Measure the three, and hold the last one against its limit."""
-    figures = []
+    figures: list[Figure] = []
     with tempfile.TemporaryDirectory() as folder:
         for name, measure in (
             (f"{SCHEDULES} schedules, nothing due", _idle),

@@ -24,7 +24,7 @@ class Rival:
         self._workers = 4 if synced else 1
         self._run: Callable[[], None] = lambda: None
 
-        @self._huey.task()
+        @self._huey.task()  # type: ignore[untyped-decorator]
         def bench(payload: str) -> None:
             self._run()
 
