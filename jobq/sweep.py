@@ -7,7 +7,7 @@ from jobq.model.job import JobState
 from jobq.store.base import Store
 
 #: How many portions write about as much as SQLite lets gather before it makes a checkpoint by itself.
-_CHECKPOINT_EVERY = 5
+_CHECKPOINT_EVERY = 20
 
 
 class Sweep:

@@ -70,18 +70,18 @@ def test_pages_go_on_where_the_last_one_ended(bench: Workbench) -> None:
 
 
 def test_portions_are_bounded(bench: Workbench) -> None:
-    """At most 200 jobs, fewer of those with large texts or many children."""
-    large = [end(bench, result='"' + "x" * 400_000 + '"') for _ in range(8)]
+    """At most 50 jobs, fewer of those with large texts or many children."""
+    large = [end(bench, result='"' + "x" * 100_000 + '"') for _ in range(8)]
     parent = end(bench)
     children = [placed.id for placed in bench.store.enqueue([draft(parent_id=parent) for _ in range(190)])]
     bench.store.cancel(children)
     bench.store.cancel(plain := [placed.id for placed in bench.store.enqueue([draft() for _ in range(300)])])
 
     (page,) = pages(bench)
-    assert [len(portion) for portion in page.portions] == [4, 4, 1]
+    assert [len(portion) for portion in page.portions] == [3, 3, 2, 1]
     assert [job_id for portion in page.portions for job_id in portion] == [*large, parent]
     (page,) = pages(bench, JobState.CANCELLED)
-    assert [len(portion) for portion in page.portions] == [200, 200, 90]
+    assert [len(portion) for portion in page.portions] == [50] * 9 + [40]
     assert {job_id for portion in page.portions for job_id in portion} == {*children, *plain}
 
 

@@ -14,7 +14,7 @@ from jobq.store.sqlite import rows
 #: How many jobs a page looks at.
 PAGE = 1_000
 #: What one transaction removes at most: a row or a child that forgets its parent is 1, and so are 8 KiB of text.
-MOST_WEIGHT = 200
+MOST_WEIGHT = 50
 #: Before the first job of a state.
 _START: Place = (-(2**63), b"", b"", 0)
 #: A file is cut back while more than this share of it is free, and more than that many pages.
