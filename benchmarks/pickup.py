@@ -40,6 +40,8 @@ def run() -> Report:
         **_after_silence(),
     }
     limits = {
+        "bare, same process": ("floor", "floor"),
+        "bare, another process": ("floor", "floor"),
         "same process": ("under 1", "under 5"),
         "another process": ("under 1", "under 8"),
         "another process, polling": ("under 4", "under 15"),
