@@ -66,10 +66,13 @@ def facts(row: Sequence[Any]) -> Facts:
     known = _STATES.get(state)
     if known is None:
         raise BadRow(f"unknown state {state!r}")
-    error = None if last_error is None else texts.lenient(last_error)
-    until = None if lease_until is None else from_ms(lease_until)
-    if attempts < 0 or deferrals < 0:
-        attempts, deferrals = max(0, attempts), max(0, deferrals)
+    try:
+        error = None if last_error is None else texts.lenient(last_error)
+        until = None if lease_until is None else from_ms(lease_until)
+        if attempts < 0 or deferrals < 0 or max_attempts < 0 or (max_deferrals or 0) < 0:
+            attempts, deferrals = max(0, attempts), max(0, deferrals)
+    except (TypeError, AttributeError):  # a value that its column does not take: bytes of the file have changed
+        raise BadRow("a value has another type") from None
     return Facts(known, attempts, max_attempts, deferrals, max_deferrals, bool(asked), until, error)
 
 

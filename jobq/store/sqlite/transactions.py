@@ -13,6 +13,7 @@ from jobq.store.hosting import Reading
 from jobq.store.sqlite.engine import Engine
 from jobq.store.sqlite.faults import damage
 from jobq.store.sqlite.hosted import Hosted
+from jobq.store.sqlite.rows import BadRow
 
 T = TypeVar("T")
 
@@ -58,11 +59,11 @@ class Transactions:
         sync = self._durable_synced if durable else self._other_synced
         try:
             return self.engine.write(operation, sync=sync, busy_timeout=self._busy_timeout)
-        except (apsw.SQLError, UnicodeDecodeError) as error:
+        except (apsw.SQLError, UnicodeDecodeError, BadRow) as error:
             raise damage(error, self.engine.path) from None
 
     def _read(self, operation: Callable[[apsw.Connection], T]) -> T:
         try:
             return self.engine.read(operation, busy_timeout=self._busy_timeout)
-        except (apsw.SQLError, UnicodeDecodeError) as error:
+        except (apsw.SQLError, UnicodeDecodeError, BadRow) as error:
             raise damage(error, self.engine.path) from None
