@@ -72,8 +72,9 @@ def reraise(error: apsw.Error, path: str, *, errno: int = 0) -> NoReturn:
 def damage(error: Exception, path: str) -> StoreCorrupt:
     """Return the typed error for a statement of ours that failed as none does on a file that is whole.
 
-    They are constant and compile on our schema, and every text that is stored is UTF-8: bytes of the file have changed.
-    What a UnicodeDecodeError says of the content is left out.
+    They are constant and compile on the schema of the version that the file says it has; every text that is stored is
+    UTF-8, and every value of its column's type: bytes of the file have changed. What a UnicodeDecodeError says of the
+    content is left out.
     """
     detail = "a text in it is not UTF-8" if isinstance(error, UnicodeError) else str(error)
     return StoreCorrupt(path, detail, code=getattr(error, "extendedresult", apsw.SQLITE_CORRUPT))

@@ -39,6 +39,8 @@ class Opening:
             migrate.prepare(connection, busy_timeout=busy_timeout)
             migrate.migrate(connection, path, self._migrations, now)
             self._file.remember()
+        except apsw.SQLError as exc:
+            raise damage(exc, path) from exc
         except apsw.Error as exc:
             reraise(exc, path, errno=connection.system_errno)
         finally:
