@@ -33,10 +33,10 @@ def lenient(body: bytes | None) -> str | None:
     return None if body is None else body.decode(errors="replace")
 
 
-def strict(body: bytes) -> str:
-    """The same for a payload, which is empty, and so no JSON, when it is not UTF-8: it must not run altered."""
+def strict(body: bytes | None) -> str:
+    """The same for a payload, which is empty, and so no JSON, when it is gone or not UTF-8: it must not run altered."""
     try:
-        return body.decode()
+        return "" if body is None else body.decode()
     except UnicodeDecodeError:
         return ""
 
