@@ -87,9 +87,7 @@ class Engine:
         commit survives power loss. If the operation raises, it alone is rolled back and its error comes back. After a
         store error nothing of it is written, unless ``outcome_unknown`` says so.
         """
-        self._file.check_process()
-        if self._closed:
-            raise QueueClosed
+        self._check_open()
         # Looked at twice: only while a thread keeps a transaction open is there a question whose it is.
         if self._hosted is not None and (hosted := self.mine) is not None:
             return hosted.join(operation)
