@@ -12,9 +12,11 @@ from jobq.model.state_machine import Trigger, decide
 from jobq.store.base import Filter
 from jobq.store.sqlite import family, lookup, rows, settle, texts
 
-# The primary key. The first request stands.
+# The primary key. The first request stands. A lease that was broken by hand takes none: the row would break a CHECK.
 REQUEST = """
-UPDATE jobq_job SET cancel_requested_at = ? WHERE id = ? AND state = 'running' AND cancel_requested_at IS NULL
+UPDATE jobq_job SET cancel_requested_at = ?
+WHERE id = ? AND state = 'running' AND cancel_requested_at IS NULL
+  AND token IS NOT NULL AND worker IS NOT NULL AND lease_until IS NOT NULL AND lease_length IS NOT NULL
 """
 # jobq_job_cancel.
 REQUESTED = "SELECT id, token FROM jobq_job WHERE cancel_requested_at IS NOT NULL"
