@@ -3,6 +3,7 @@
 import heapq
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from itertools import chain
 from typing import Literal, overload
 
@@ -161,7 +162,7 @@ class Administration(Core):
             delay=None if delay is None else check_delay(delay, self.clock.now()),
             priority=None if priority is None else check_priority(priority),
         )
-        self.blocks.after_commit(self.doorbell.want)
+        self.blocks.after_commit(partial(self.doorbell.want, here=True))
         self.deliver()
         return done
 

@@ -37,7 +37,7 @@ class Doorbell:
         self.own: set[str] = set()
         self._others: tuple[str, ...] = ()
         self._fresh_until = 0.0
-        self._due = False
+        self._due = self._here = False
 
     def listeners(self) -> int:
         """Return how many sockets there are, in this process and in others."""
@@ -52,31 +52,32 @@ class Doorbell:
                 self._due = True
                 return
 
-    def want(self) -> None:
+    def want(self, *, here: bool = False) -> None:
         """Let the next :meth:`ring` be one: something else than a queued job was committed that a runner may wait for.
 
-        A change of a due time or the end of a pause, say.
+        A change of a due time or the end of a pause, say; ``here`` where nothing else tells this process's runners.
         """
+        self._here = self._here or here
         self._due = True
 
     def ring(self) -> None:
-        """Wake the runners of other processes if there is a reason; without one, or a runner, it costs next to nothing.
+        """Wake the runners that wait if there is a reason; without one, or a runner, it costs next to nothing.
 
         It never waits and raises nothing: a socket that is full will ring anyway, and a dead one is removed.
         """
         if not self._due:
             return
-        self._due = False
+        here, self._here, self._due = self._here, False, False
         if time.monotonic() >= self._fresh_until:
             self._refresh()
-        for name in self._others:
+        for name in (*self._others, *self.own) if here else self._others:
             self._send(name)
 
     def after_fork(self) -> None:
         """Forget in a forked child what is the parent's: its runners are others now."""
         self.own = set()
         self._fresh_until = 0.0
-        self._due = False
+        self._due = self._here = False
 
     def close(self) -> None:
         """Close the sending socket; it is opened again where it is needed."""

@@ -93,6 +93,10 @@ class Gate:
                 self._held.add(permit)
             return permit in self._held
 
+    def holds(self, permit: Permit) -> bool:
+        """Return whether this permit is taken."""
+        return permit in self._held
+
     def end(self, permit: Permit) -> None:
         """Give this permit back after use and call the release callbacks; does nothing where it is not taken."""
         if permit in self._held:

@@ -73,6 +73,21 @@ def test_whatever_makes_a_job_claimable_rings(jobs: jobq.JobQueue, elsewhere: El
         assert elsewhere.was_called(), name
 
 
+def test_another_due_time_rings_here_too(jobs: jobq.JobQueue) -> None:
+    """No change of a state tells the runners of this process of it; of a new job one does, and it does not ring."""
+    made = jobs.enqueue("note", delay="1h")
+    ear = listen(jobs.doorbell)
+    assert ear is not None
+    try:
+        ear.listening = True
+        jobs.enqueue("note")
+        assert not ear.wait(0)
+        jobs.reschedule(made.id, delay=0)
+        assert ear.wait(0)
+    finally:
+        ear.close()
+
+
 def test_what_leaves_nothing_to_claim_does_not_ring(jobs: jobq.JobQueue, elsewhere: Elsewhere) -> None:
     """Claims, successes and cancels wake nobody."""
     made, other = jobs.enqueue("note"), jobs.enqueue("note")

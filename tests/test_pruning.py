@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from datetime import timedelta
 
+import apsw
 import attrs
 import pytest
 
@@ -218,6 +219,19 @@ def test_prune_is_refused_inside_a_transaction(jobs: jobq.JobQueue) -> None:
     """It consists of many."""
     with jobs.transaction(), pytest.raises(jobq.InsideTransaction):
         jobs.prune(older_than=0)
+
+
+def test_a_foreign_key_of_the_hosts_is_no_damage(jobs: jobq.JobQueue) -> None:
+    """A table of its own that refers to jobs keeps them from going, and is told so by SQLite; a runner goes on."""
+    made = end(jobs)
+    with jobs.transaction() as tx:
+        tx.execute("CREATE TABLE bill (job INTEGER REFERENCES jobq_job (id))")
+        tx.execute("INSERT INTO bill VALUES (?)", (made,))
+
+    with pytest.raises(apsw.ConstraintError):
+        jobs.prune(older_than=0)
+
+    assert [job.id for job in jobs.find()] == [made]
 
 
 def test_runner_sweeps_by_the_retention(open_again: Again, clock: FakeClock) -> None:

@@ -58,9 +58,11 @@ class Permits:
         names = self.gate_names
         for gate, permits in taken.items():
             used = [claim for claim in claims if names.get(claim.kind) == gate.name]
-            for claim, permit in zip(used, permits, strict=False):
+            # Not the first ones: a permit may have come free between two that were asked for.
+            lent = [permit for permit in permits if gate.holds(permit)][: len(used)]
+            for claim, permit in zip(used, lent, strict=True):
                 self._lent[claim.id, claim.token] = (gate, permit)
-            spare = [gate.put_back(permit) for permit in permits[len(used) :]]
+            spare = [gate.put_back(permit) for permit in permits if permit not in lent]
             if on_free is not None and spare and not any(spare):
                 gate.call_when_free(on_free)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from jobq.runtime.hand import Ended, Hand
 from jobq.threads import Bell
+from jobq.trouble import FIRST_PAUSE
 
 #: Seconds: a thread whose jobs are over waits so long, from the claim on, for the others that got theirs with it. Where
 #: jobs are short one transaction then settles and claims for all; where they are not, it costs no more than this.
@@ -152,9 +153,13 @@ class Pool:
                     return None
 
     def nap(self, seat: Seat, seconds: float) -> None:
-        """Wait so long in real time without being available for work; ends early when the pool is being closed."""
-        until = time.monotonic() + seconds
-        while not self._closed and (left := until - time.monotonic()) > 0:
+        """Wait so long in real time without being available for work; ends early when the pool is being closed.
+
+        In a closed pool it is short, for a stop waits, but it is a pause: what is to be settled fails.
+        """
+        closed = self._closed
+        until = time.monotonic() + (min(seconds, FIRST_PAUSE) if closed else seconds)
+        while self._closed is closed and (left := until - time.monotonic()) > 0:
             seat.called.wait(left)
 
     def _until_turn(self, seat: Seat) -> float | None:

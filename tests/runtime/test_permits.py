@@ -11,6 +11,7 @@ from jobq.model.lease import Claim
 from jobq.runtime.hand import Hand
 from jobq.runtime.parts import Parts
 from jobq.runtime.permits import Permits, Taken
+from tests.runtime.test_hand import claim as one_claim
 
 
 @pytest.fixture
@@ -78,6 +79,26 @@ def test_a_refused_permit_is_looked_for_once() -> None:
     assert not permits.came_free()
     gate.release()
     assert [permits.came_free(), permits.came_free()] == [True, False]
+
+
+def test_a_claimed_job_has_a_permit_that_was_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first one asked for finds the gate full, the second does not, for somebody gave one back in between."""
+    gates = Gates()
+    permits = Permits(gates, lambda: {"ask": "llm"})
+    gate, held, take = gates.get("llm"), Permit(), gates.get("llm").take
+    assert gate.take(held)
+
+    def take_late(permit: Permit) -> bool:
+        taken = take(permit)
+        gate.put_back(held)
+        return taken
+
+    monkeypatch.setattr(gate, "take", take_late)
+    taken: Taken = {}
+    assert permits.take(taken, 2) == {"llm": 1}
+    permits.settle(taken, [one_claim(1)._replace(kind="ask")])
+
+    assert gate.free == 0
 
 
 def test_a_claim_that_got_its_permits_forgets_nobody_who_did_not() -> None:

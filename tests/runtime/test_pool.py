@@ -1,11 +1,13 @@
 """A pool: who is woken, who claims for whom, and that no wake-up is lost."""
 
 import threading
+import time
 
 import pytest
 
 from jobq.runtime.hand import Hand
 from jobq.runtime.pool import Pool, Seat
+from jobq.trouble import FIRST_PAUSE
 from tests.interrupts import strikes
 
 PATIENCE = 10.0
@@ -205,3 +207,13 @@ def test_closing_ends_naps(pool: Pool) -> None:
     while thread.is_alive():
         pool.close()
         thread.join(0.01)
+
+
+def test_a_nap_in_a_closed_pool_is_a_short_pause(pool: Pool) -> None:
+    """A thread that cannot settle while a stop waits must neither spin nor hold the stop up."""
+    pool.close()
+    seat = pool.seat("w")
+    begun = time.monotonic()
+    pool.nap(seat, PATIENCE * 10)
+
+    assert FIRST_PAUSE / 2 < time.monotonic() - begun < PATIENCE

@@ -17,8 +17,9 @@ from jobq.store.sqlite.rows import BadRow
 
 T = TypeVar("T")
 
-#: What a statement of ours, or a row that it reads, raises only where bytes of the file have changed.
-_DAMAGE = (apsw.SQLError, apsw.ConstraintError, UnicodeDecodeError, BadRow)
+#: What a statement of ours, or a row that it reads, raises where bytes of the file have changed. No ConstraintError: a
+#: host may have put a foreign key or a trigger on our tables, and is told what that refuses.
+_DAMAGE = (apsw.SQLError, UnicodeDecodeError, BadRow)
 
 
 class Transactions:
@@ -63,15 +64,10 @@ class Transactions:
         try:
             return self.engine.write(operation, sync=sync, busy_timeout=self._busy_timeout)
         except _DAMAGE as error:
-            raise self._typed(error) from None
+            raise damage(error, self.engine.path) from None
 
     def _read(self, operation: Callable[[apsw.Connection], T]) -> T:
         try:
             return self.engine.read(operation, busy_timeout=self._busy_timeout)
         except _DAMAGE as error:
-            raise self._typed(error) from None
-
-    def _typed(self, error: Exception) -> Exception:
-        """Return the error for bytes that have changed, unless a trigger that somebody added to our tables refused."""
-        by_trigger = getattr(error, "extendedresult", 0) == apsw.SQLITE_CONSTRAINT_TRIGGER
-        return error if by_trigger else damage(error, self.engine.path)
+            raise damage(error, self.engine.path) from None

@@ -120,7 +120,10 @@ class Turn:
     def needs_sync(self, limit: int) -> bool:
         """Tell whether one of the next waiters wants its commit synced."""
         with self._mutex:
-            return any(ticket.sync for ticket in itertools.islice(self.line, limit))
+            return any(
+                ticket.sync and ticket.operation is not None and ticket.state is _WAITING
+                for ticket in itertools.islice(self.line, limit)
+            )
 
     def board(self, riders: list[Ticket], *, synced: bool) -> Ticket | None:
         """Take the next waiter as a rider if it may ride in this group; only for the holder."""

@@ -233,9 +233,10 @@ class Writer:
             if group.committed and not group.fed:
                 if changes := group.changes() if group.riders else group.leader.changes:
                     self._feed(changes)
-                if group.on_commit is not None:
-                    group.on_commit()
                 group.fed = True
+            if group.committed and group.on_commit is not None:
+                group.on_commit()
+                group.on_commit = None
         finally:
             if group.riders:
                 group.answer(turn)
