@@ -36,7 +36,8 @@ class Pruning(Core):
         is everything that has ended. Without it they are removed by the configured retention, and so are old lines
         of the change log, which outlive their jobs.
         Jobs that are queued or running are never touched. A job stays while one of its children has not ended or
-        more than 500 are there; other children stay and forget their parent. Ids are not used again.
+        more than 500 are there; other children stay and forget their parent. A job stays, too, while a table of your
+        own refers to it, unless that says ON DELETE SET NULL or CASCADE. Ids are not used again.
 
         It is done in many short transactions with pauses, so that workers go on; where it is interrupted, what is
         gone is gone. The free space is given back to the file system in the same way. ``progress`` is called with

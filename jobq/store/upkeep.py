@@ -25,7 +25,8 @@ class UpkeepStore(Protocol):
     def prune(self, ids: Sequence[int], *, state: JobState, ended_before: datetime) -> int:
         """Remove these jobs with their texts and run histories, and return how many it were.
 
-        Each is looked at again under the lock: one that was requeued, or has got a child that has not ended, stays.
+        Each is looked at again under the lock: one that was requeued, or has got a child that has not ended, stays, and
+        so does one that a table of the host's refers to.
         Children stay and forget their parent; guards of slots, published rows and the change log stay. Ids are never
         given out again.
         """

@@ -1,5 +1,6 @@
 """Remove what has ended long ago, a bounded piece at a time, and give the space back."""
 
+import contextlib
 import json
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -83,8 +84,20 @@ def count(conn: apsw.Connection, state: JobState, *, ended_before: datetime) -> 
 
 def prune(conn: apsw.Connection, ids: Sequence[int], *, state: JobState, ended_before: datetime) -> int:
     """Remove those of the jobs that are still as they were found; what belongs to them goes by foreign keys."""
-    conn.execute(PRUNE, (json.dumps(list(ids)), state.value, rows.to_ms(ended_before)))
-    return conn.changes()
+
+    def remove(some: Sequence[int]) -> int:
+        conn.execute(PRUNE, (json.dumps(list(some)), state.value, rows.to_ms(ended_before)))
+        return conn.changes()
+
+    try:
+        return remove(ids)
+    except apsw.ConstraintError:
+        # A table of the host's refers to one of them. The statement has removed nothing; that one stays, the others go.
+        removed = 0
+        for job_id in ids:
+            with contextlib.suppress(apsw.ConstraintError):
+                removed += remove([job_id])
+        return removed
 
 
 def prune_changes(conn: apsw.Connection, *, before: datetime) -> int:
