@@ -26,7 +26,7 @@ from benchmarks.bare import Bare
 from benchmarks.report import Figure, Report
 from benchmarks.rounds import alternate
 
-THREADS, SETTLE, SECONDS, ROUNDS = 8, 3.0, 5.0, 3
+THREADS, SETTLE, SECONDS = 8, 3.0, 5.0
 
 
 #: How often each way of waiting looks at the change counter, per second.
@@ -47,7 +47,7 @@ def run() -> Report:
         statements[name].append(count / SECONDS)
         return float(cpu / SECONDS * 100)
 
-    samples = alternate({name: partial(share, name) for name in measures}, ROUNDS)
+    samples = alternate({name: partial(share, name) for name in measures})
     middle = {name: median(taken) for name, taken in samples.items()}
     figures = [Figure(name=f"CPU, {name}", unit="% of a core", samples=taken) for name, taken in samples.items()]
     figures += [Figure(name=f"statements, {name}", unit="/s", samples=statements[name]) for name in LOOKS]

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import jobq
+from tests.failing_files import FailingFiles
 
 ROOT = Path(__file__).resolve().parents[2]
 #: No test waits longer for another process, in seconds.
@@ -94,3 +95,11 @@ def real_jobs(tmp_path: Path) -> Iterator[Callable[..., jobq.JobQueue]]:
     yield opener
     for jobs in opened:
         jobs.close()
+
+
+@pytest.fixture
+def failing() -> Iterator[FailingFiles]:
+    """The file system of all connections, failing when told to."""
+    vfs = FailingFiles(default=True)
+    yield vfs
+    vfs.unregister()

@@ -5,7 +5,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import apsw
@@ -33,14 +32,6 @@ WRITES = {
     "pause": ["queue", "pause", "default"],
     "cancel": ["job", "cancel", "1"],
 }
-
-
-@pytest.fixture
-def failing() -> Iterator[FailingFiles]:
-    """The file system of all connections, failing when told to."""
-    vfs = FailingFiles(default=True)
-    yield vfs
-    vfs.unregister()
 
 
 @pytest.fixture(scope="module")

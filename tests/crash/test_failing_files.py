@@ -5,7 +5,7 @@ until it passes without meeting the fault. ``tests.crash.verbs`` lists the verbs
 """
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -68,14 +68,6 @@ CASES = [
     pytest.param(fault, id=name, marks=() if name in SHORT else (pytest.mark.storm,))
     for name, fault in FAULTS.items()
 ]
-
-
-@pytest.fixture
-def failing() -> Iterator[FailingFiles]:
-    """The file system of all connections, failing when told to."""
-    vfs = FailingFiles(default=True)
-    yield vfs
-    vfs.unregister()
 
 
 @pytest.fixture(scope="module")
